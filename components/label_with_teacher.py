@@ -116,8 +116,6 @@ class _RowKind(NamedTuple):
     """Rows of one kind.
 
     Attributes:
-        split: the split to which the rows belong.
-        batches: the number of batches.
         has_labels: whether the rows have labels; if not, the teacher labels them.
         read: yields the batches from an index on.
     """

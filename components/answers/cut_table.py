@@ -27,8 +27,6 @@ class CutTable:
     """A table that was cut into chunks.
 
     Attributes:
-        bad: number of rows that cannot be answered.
-        characters: number of characters of all texts.
         names: the names of the columns, or of all fields of JSON lines.
         json_types: the types of the fields of JSON lines, see `JsonTypes`; empty for other tables.
     """

@@ -14,12 +14,7 @@ if TYPE_CHECKING:
 
 
 class UnreadTexts(NamedTuple):
-    """The texts that the model ignores or truncates.
-
-    Attributes:
-        empty: the indices of the first texts without tokens, and those of the second texts.
-        cut: index of each truncated row -> its number of tokens, above `Task.max_length`.
-    """
+    """The texts that the model ignores or truncates."""
 
     empty: tuple[list[int], list[int]]
     cut: dict[int, int]

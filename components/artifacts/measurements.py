@@ -36,7 +36,6 @@ class PretrainingStepCosts(NamedTuple):
     """The cost of a pre-training step.
 
     Attributes:
-        lengths: the cost for each length of rows, the shorter first.
         bytes_an_entry: the mean bytes of the tokens that are predicted in validation: by them, losses of several
             vocabularies can be given in one unit.
     """
@@ -82,7 +81,6 @@ class SearchBounds(NamedTuple):
     """The largest student of a search.
 
     Attributes:
-        config: the teacher's encoder.
         max_length: tokens of the teacher's longest row.
         has_prunable_blocks: whether blocks may lose heads and feed-forward units.
         vocabularies: the teacher's vocabulary, then smaller ones, the larger first.
@@ -231,11 +229,7 @@ class ProbeReport(NamedTuple):
 
 
 class ExplanationReport(NamedTuple):
-    """The reasons of a job's models on validation rows.
-
-    Attributes:
-        probes: the probes of each Keras model; empty without tagged sentences.
-    """
+    """The reasons of a job's models on validation rows."""
 
     rows: int
     agreements: Sequence[ModelAgreement]

@@ -87,7 +87,6 @@ class Scale(NamedTuple):
 
     Attributes:
         processes: of the local runner; 0 for other runners.
-        threads: of every process.
     """
 
     processes: int

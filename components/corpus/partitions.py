@@ -33,7 +33,6 @@ class Partition(NamedTuple):
     """The documents of a range of keys, sorted by key and place.
 
     Attributes:
-        number: number of the partition; its keys are below those of the next one.
         rows: the file of its rows (documents,) of type `PARTITION_ROW`.
         texts: the file of their texts, in the same order.
         clash: positions of two neighbours with the same id in the source and different texts; empty without any.

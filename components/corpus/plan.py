@@ -173,11 +173,6 @@ class CorpusTally:
     """Counts documents, a partition at a time.
 
     It grows with the number of different sizes, at most some 65,000 but for longer lines.
-
-    Attributes:
-        kept_bytes: size of the documents that stay.
-        kept_by_partition: number of the documents that stay, by partition.
-        dropped_by_partition: number of the documents that were dropped, by partition.
     """
 
     def __init__(self) -> None:

@@ -23,7 +23,6 @@ class ShardDocument(NamedTuple):
     """A document of a shard.
 
     Attributes:
-        sentences: the sentences of its text, stripped of white space.
         whole: the hash of the text of the cut document that this is a part of; None for an uncut document.
     """
 

@@ -48,7 +48,6 @@ class CorpusJob:
 
     Attributes:
         scratch: the folder of all intermediate files; on the same file system.
-        shard_bytes: size of a shard of a small corpus in bytes.
         partitions: number of ranges of keys and of hashes that are worked on one by one; it never changes a result.
         chunk_characters: size of a chunk; it never changes a result.
     """

@@ -27,7 +27,6 @@ class CorpusLeaks(NamedTuple):
     Attributes:
         equal: the numbers of the texts that stand there.
         near: the numbers of other texts that nearly stand there.
-        bytes: the bytes of their texts.
         emptied_parts: cut document, see `ShardDocument.whole` -> the number of its parts that were removed as a whole.
     """
 

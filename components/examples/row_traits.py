@@ -30,7 +30,6 @@ class RowTraits(NamedTuple):
         repeats: number of rows whose texts equal those of an earlier row, see `keras_bert.core.folding.fold`.
         conflicts: texts with different answers, each with its answers.
         scripts: share of the letters in each script, see `count_scripts`.
-        words: number of words of each row in the sample.
     """
 
     rows: int
@@ -47,7 +46,6 @@ class TokenTraits(NamedTuple):
     Attributes:
         lengths: the number of tokens of each row in a sample, special tokens included, before truncation.
         first_lengths: the number of tokens of each first text, such as a question, without special tokens.
-        unknown: the share of unknown tokens.
         counts: token id -> number of occurrences, without special tokens.
     """
 

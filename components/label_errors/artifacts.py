@@ -74,7 +74,6 @@ class LabelErrorReport(NamedTuple):
 
     Attributes:
         score: the score that orders rows, see `LabelErrorSearch`.
-        pairs: the most frequent pairs of a given and a suggested label.
         mistakes: the first likely errors, see `components.scoring.mistakes.Mistakes`: `truth` is the given label,
             `answer` the suggested one, and `value` the score.
     """

@@ -22,7 +22,6 @@ class TokenRows(NamedTuple):
     Attributes:
         token_ids: (rows, width) int32, padded with `[PAD]`.
         segment_ids: (rows, width) int32: 0, and the second text's segment from its first token on.
-        lengths: (rows,) number of tokens, special tokens included.
         labels: (rows,) labels of the pairs; None for rows of a single text.
     """
 

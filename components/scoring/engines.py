@@ -22,7 +22,6 @@ class EngineScore(NamedTuple):
 
     Attributes:
         references: the float model by its name.
-        model: the row of the table.
         differences: reference -> metric -> the difference of the file from it.
     """
 

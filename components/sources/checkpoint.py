@@ -86,7 +86,6 @@ class TokenizerTraits(NamedTuple):
     """The properties of a tokenizer that runtimes depend on.
 
     Attributes:
-        kind: the kind of its vocabulary.
         lowercase: whether BERT's WordPiece lowercases text; None for other tokenizers, whose definition says it.
     """
 

@@ -36,8 +36,6 @@ class TrainingPhase:
 
     Attributes:
         name: the folder of its checkpoints and its record; empty for the last training.
-        earlier: the work of the trainings before this one, in steps.
-        later: the work of the trainings after this one, in steps.
     """
 
     name: str = ""

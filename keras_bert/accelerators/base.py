@@ -34,8 +34,6 @@ class Coverage(NamedTuple):
     """How much of a file an accelerator runs.
 
     Attributes:
-        operations: the number of operations of the file's first signature; all signatures have the same ones.
-        taken: the number of operations that the accelerator runs.
         parts: the number of connected parts of the graph that it runs; values are copied between parts.
         left: number of operations that the processor runs, by their kind, and by the reason if the tool gives one.
         figures: what the tool measures or estimates, by name with its unit.

@@ -93,11 +93,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 class _GpuModel:
-    """A file on the GPU.
-
-    Attributes:
-        signatures: the names of inputs and outputs of each signature.
-    """
+    """A file on the GPU."""
 
     def __init__(self, file: str) -> None:
         from ai_edge_litert.compiled_model import CompiledModel

@@ -15,7 +15,6 @@ class TreebankSentence(NamedTuple):
 
     Attributes:
         words: the words; ranges of several words in one token and empty nodes are left out.
-        tags: the tag of each word.
         heads: the number of the head of each word, from 1; 0 for the root. Empty if the file has no heads for it.
     """
 

@@ -29,8 +29,6 @@ class Delegation(NamedTuple):
     """The nodes of a graph that XNNPACK runs, and those that it does not.
 
     Attributes:
-        nodes: the number of nodes in the graph.
-        taken: the number of nodes that the delegate runs.
         parts: the number of connected partitions that it runs; values are copied between them.
         left: operation and probable reason -> number of nodes that the delegate does not run.
     """

@@ -39,7 +39,6 @@ class ExportedFile:
 
     Attributes:
         name: the path in the exported folder.
-        numbers: the number format, see `Numbers`.
         card_line: the line in the model card, a format string for the file's entry in `export.json`.
         takes_ids: whether the inputs are token ids rather than text; such files have golden outputs.
         takes_pairs: whether the input may be a pair of texts.

@@ -20,7 +20,6 @@ class ExportInputs:
     Attributes:
         task: the task, with a Keras model.
         quantization: the recipe and the activation ranges; None for a float model.
-        options: the settings of the export.
         folder: an existing folder for the files.
         calibration_rows: training rows (rows, length), required if the recipe quantizes all activations.
     """
@@ -42,7 +41,6 @@ class ComparisonRows(NamedTuple):
 
     Attributes:
         features: model inputs (rows, length).
-        read_texts: reads the texts of the rows.
         minimum_agreement: the required mean agreement with the quantized model, 0 to 1; see `export_model`.
     """
 

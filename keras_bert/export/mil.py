@@ -24,7 +24,6 @@ class MilOperation(NamedTuple):
     """An operation of a function.
 
     Attributes:
-        kind: its name in MIL.
         inputs: name of an argument -> the name of its value, or names of its values.
         outputs: the name, the NumPy type and the shape of each output.
     """
@@ -55,7 +54,6 @@ class MilFunction:
     """A function of a file, which is called with its inputs by name.
 
     Attributes:
-        inputs: the names of the inputs.
         outputs: name -> shape.
         constants: name -> value of whatever does not depend on the inputs.
         operations: the other operations, in order.

@@ -56,9 +56,7 @@ class _Move(NamedTuple):
     """A scalar factor after a product with weights, which can be folded into the weights.
 
     Attributes:
-        product: the node that multiplies by the factor.
         source: the node that makes the other operand.
-        factor: the factor.
         places: the nodes that use kernel and bias, each with the index of this input.
     """
 

@@ -41,7 +41,6 @@ class SelfAttention(SavedLayer):
     Attributes:
         scores_all_pairs: True if `scores_tap` sees one (length, length) matrix of scores per head, at every length.
             Distillation of attention scores needs it.
-        taps: the names of the attention's taps.
     """
 
     scores_all_pairs: ClassVar[bool] = True

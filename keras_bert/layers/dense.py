@@ -38,7 +38,6 @@ class Dense(SavedLayer):
 
     Attributes:
         kernel_transform: a function that is applied to the kernel (inputs, units) at every call; None for no function.
-        output_tap: the tap on the outputs.
         adapter: a layer that is called with the inputs (rows, inputs) and the outputs (rows, units) and returns new
             outputs; None for no adapter. See `keras_bert.adaptation`.
     """

@@ -54,7 +54,6 @@ class TrainingStep:
         after_step: called with the number of a step, from 1, after the weights and before their running mean change.
 
     Attributes:
-        devices: the devices of the strategy.
         loss_scale: loss scaling for float16, else None.
         fresh_step: the last step with a batch of a new shape, which TensorFlow or XLA had to compile; 0 before the
             first step.

@@ -27,7 +27,6 @@ class BenchOptions:
     Attributes:
         lengths: numbers of tokens a row; empty for the lengths of the files' signatures.
         threads: numbers of threads of one answer; empty for 1, 2 and 4, as far as there are processors.
-        answers: number of timed answers a figure.
         operations: whether to profile the operations of `.onnx` files.
         here: whether the files run on this machine, which limits the threads to its processors.
 

@@ -14,7 +14,6 @@ class PretrainingCost(NamedTuple):
 
     Attributes:
         flops: operations of a step on rows of each length, the shorter first.
-        seconds: seconds of a step likewise; empty if steps were not timed.
         bytes_an_entry: the mean bytes of a predicted token, see `PretrainingStepCosts`.
         short: the share of the steps that are on the shorter rows of two lengths.
     """

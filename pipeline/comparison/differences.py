@@ -15,9 +15,7 @@ class Difference(NamedTuple):
     """The mean of paired differences with its confidence interval; all but the mean are None for one pair.
 
     Attributes:
-        mean: the mean difference.
         low: the lower end of the interval that holds the true mean with a confidence of 1 - `LEVEL`.
-        high: its upper end.
         p: the two-sided p-value of the t-test against no difference.
     """
 

@@ -64,9 +64,7 @@ class CompileOptions(NamedTuple):
     """Options of the compilation.
 
     Attributes:
-        job_file: path of the job file in the containers; empty for the default job.
         overrides: settings that replace settings of the job file, as `key=value`.
-        gpus: number of GPUs of each step that trains.
     """
 
     job_file: str

@@ -61,7 +61,6 @@ class DraftedJob(NamedTuple):
     """A job file before it is written.
 
     Attributes:
-        name: name of the job.
         remarks: lines about the rows and the guesses.
         tables: the settings; paths are absolute.
         time: the estimated duration on this machine; None if the checkpoint does not name its sizes.

@@ -53,7 +53,6 @@ class DraftRequest(NamedTuple):
     """The choices of the user; `guess_source` guesses the others.
 
     Attributes:
-        train: the training rows: a file, a folder or a pattern.
         validation: the validation rows; None takes a tenth of the training rows.
         test: the test rows; None takes a tenth of the training rows.
         second_text: the column of second texts; None to guess whether there is one.

@@ -26,11 +26,7 @@ _IMPORTED: dict[tuple[Path, Stamp | None, tuple[Path, ...]], tuple[str, ...]] = 
 
 
 class Code(NamedTuple):
-    """The code of a component.
-
-    Attributes:
-        modules: digests by module name, and by path for data files in packages.
-    """
+    """The code of a component."""
 
     digest: str
     modules: Mapping[str, str]

@@ -54,12 +54,7 @@ class UnstartedStepError(InputError):
 
 
 class CheckedNode(NamedTuple):
-    """The properties of a node that are known before its inputs exist.
-
-    Attributes:
-        parameters: canonical forms of the parameters.
-        files: digests of the user's files, by parameter and file.
-    """
+    """The properties of a node that are known before its inputs exist."""
 
     parameters: dict[str, Any]
     files: dict[str, dict[str, str]]

@@ -61,12 +61,7 @@ class Run(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """The resources that a step used.
-
-    Attributes:
-        cpu_seconds: processor time of all processes of the step.
-        peak_bytes: peak memory of the largest process of the step.
-    """
+    """The resources that a step used."""
 
     cpu_seconds: float
     peak_bytes: int
@@ -119,9 +114,7 @@ class Ingredients(NamedTuple):
 
     Attributes:
         inputs: fingerprints of the inputs; None for an absent one.
-        parameters: canonical forms of the parameters.
         code: digest of all code of the component.
-        libraries: versions of the libraries that may change the result.
         modules: digests of the modules behind `code`.
         files: digests of the user's files behind `parameters`, by parameter and file.
     """

@@ -31,9 +31,6 @@ _STARTS = f"SELECT name FROM seen_entries WHERE name LIKE '{LOG}/%/{START}.json'
 class RemoteStore(Store):
     """The metadata of a mirror, brought up to date when it is opened.
 
-    Attributes:
-        objects: the objects of the root.
-
     Raises:
         InputError: see `Store` and `ObjectStore`.
     """

@@ -39,7 +39,6 @@ class SourceFile(NamedTuple):
     """An analyzed file.
 
     Attributes:
-        stamp: stamp of the file before it was read.
         is_settled: whether any later change would change the stamp.
     """
 

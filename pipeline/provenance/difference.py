@@ -21,7 +21,6 @@ class RunDifference(NamedTuple):
 
     Attributes:
         settings: settings that differ; None if a run has no recorded settings.
-        steps: steps with different states.
         scores: all means that either run measured, by model and by metric, `megabytes` or `milliseconds`.
     """
 

@@ -18,12 +18,7 @@ _FINISHED = ("done", "refused")
 
 
 class Garbage(NamedTuple):
-    """Folders that can be removed.
-
-    Attributes:
-        artifacts: sizes in bytes of artifacts, by path relative to the root.
-        logs: sizes in bytes of the logs of runs, by path relative to the root.
-    """
+    """Folders that can be removed."""
 
     artifacts: dict[str, int]
     logs: dict[str, int]

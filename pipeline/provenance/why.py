@@ -13,7 +13,6 @@ class Reason:
     """The reason why a step ran or was cached.
 
     Attributes:
-        before: its previous execution, None if there is none.
         is_known: whether the ingredients of both executions were recorded.
         causes: the reasons of the steps that made changed inputs, by input.
     """

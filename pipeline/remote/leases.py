@@ -30,12 +30,7 @@ _ALIVE_SECONDS = 24 * 3600
 
 
 class Lease(NamedTuple):
-    """A lease.
-
-    Attributes:
-        owner: its mirror, see `owner_of`.
-        inputs: places of the artifacts that the step reads.
-    """
+    """A lease."""
 
     run: int
     owner: str

@@ -28,11 +28,7 @@ class ArtifactFacts(NamedTuple):
 
 
 class ArtifactView:
-    """An artifact that a notebook displays as the last value of a cell.
-
-    Attributes:
-        height: the height of the frame in pixels; longer pages scroll.
-    """
+    """An artifact that a notebook displays as the last value of a cell."""
 
     def __init__(self, page: str, height: int) -> None:
         self.page, self.height = page, height

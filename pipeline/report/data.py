@@ -56,7 +56,6 @@ class DataSection(NamedTuple):
     """The section of the page about one artifact with data.
 
     Attributes:
-        tables: title -> {label: value}.
         histograms: groups of histograms; a group shows the same figure of several splits.
     """
 

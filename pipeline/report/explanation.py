@@ -13,7 +13,6 @@ class DifferentRow(NamedTuple):
     """A row of which a model and its teacher rank the words differently.
 
     Attributes:
-        target: the answer that is explained.
         words: each word with its share of the largest share, -1 to 1, in the teacher and in the model.
     """
 
@@ -23,13 +22,7 @@ class DifferentRow(NamedTuple):
 
 
 class ExplanationSection(NamedTuple):
-    """The section of the page about one artifact with explanations.
-
-    Attributes:
-        tables: of the models, of their attention heads, and of their probes if there are some.
-        heads: the heads of each model, to be drawn.
-        different: the rows that differ most.
-    """
+    """The section of the page about one artifact with explanations."""
 
     step: str
     tables: list[Table]

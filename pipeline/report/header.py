@@ -29,7 +29,6 @@ class Trouble(NamedTuple):
 
     Attributes:
         remedy: how to continue the run.
-        log: the end of its log.
         log_file: the whole log, relative to the root; empty if there is none.
     """
 
@@ -45,8 +44,6 @@ class PageHeader(NamedTuple):
     """The header of a page.
 
     Attributes:
-        took: the duration of the run; empty while it runs.
-        version: the version of the package that wrote the page.
         note: an explanation if a run did not finish and no step says why; else empty.
         figures: name, value and explanation of the headline figures of the model.
         pushed: the folder of the pushed version; empty if nothing was pushed.

@@ -11,8 +11,6 @@ class Origin(NamedTuple):
     """A step that the last artifact depends on.
 
     Attributes:
-        run: the run that executed the step.
-        reads: the steps whose outputs it read.
         data: the user's data that it read: parameter, file and digest; without recorded files, the kind of data in the
             place of the file.
         made: its outputs: name, type, digest and path relative to the root.

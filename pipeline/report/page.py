@@ -88,8 +88,6 @@ class CapabilitySection(NamedTuple):
     """A section of the page about one output of a capability.
 
     Attributes:
-        name: the name of the capability; its folder has the template `report.html`.
-        folder: the folder of the output, relative to the root.
         content: what `Capability.read` returns.
     """
 

@@ -27,8 +27,6 @@ class RunStep(NamedTuple):
     Attributes:
         done: the execution of this run.
         made: the execution that made the outputs, in this run or an earlier one; None if there are no outputs.
-        inputs: the artifacts that it read, by name.
-        outputs: its new or cached artifacts, by name.
         files: the user's files that it read: parameter -> file -> digest; empty if they were not recorded.
     """
 
@@ -45,14 +43,7 @@ class RunStep(NamedTuple):
 
 
 class RunRecord(NamedTuple):
-    """A run.
-
-    Attributes:
-        root: the absolute path of the root.
-        run: its times and its state.
-        steps: the steps that it reached, in their order.
-        missed: the steps that it did not reach, and the steps whose outputs they read.
-    """
+    """A run."""
 
     root: Path
     run: Run

@@ -33,12 +33,10 @@ class Scores(NamedTuple):
     """The results of one evaluation.
 
     Attributes:
-        name: the name of the step.
         blessed: whether the model may be pushed; None without a decision.
         reasons: the reasons of the decision, then its warnings, and whether each holds; None for a remark.
         classes: label -> scores of the shipped model; the worst labels if there are many.
         few: a remark if labels are left out.
-        confusion: None for a task without labels.
         reliability: see `components.evaluate`; None without calibration.
         mistakes: the worst answers, see `components.evaluate`.
         slices: the worst slices: name, rows, score and interval, as text.

@@ -28,8 +28,6 @@ class TrainingCurves(NamedTuple):
     """The curves of a training, or of the trainings of all seeds.
 
     Attributes:
-        name: the name of the step.
-        notes: remarks.
         panels: title -> curves.
         figures: name -> values of the figure at the last validation, one a seed.
     """

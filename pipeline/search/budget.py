@@ -46,12 +46,7 @@ def check_minutes(needed: float, allowed: float, reason: str, hint: str = "") ->
 
 
 class StageCosts(NamedTuple):
-    """Durations in a stage of a search, in seconds.
-
-    Attributes:
-        trial: a training of the job's own settings.
-        later: the stages that follow it.
-    """
+    """Durations in a stage of a search, in seconds."""
 
     trial: float
     later: float

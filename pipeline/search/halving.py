@@ -20,10 +20,8 @@ class Costs(NamedTuple):
     """Durations of the parts of a search in seconds.
 
     Attributes:
-        measuring: measuring the footprint of a candidate.
         begin: the start of a training, before steps have a steady speed.
         training: all steps of the job's distillation, with validations.
-        finishing: quantizing, writing and scoring a model.
         last: everything besides the distillation that the winner needs.
     """
 

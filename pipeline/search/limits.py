@@ -41,7 +41,6 @@ class Limits(NamedTuple):
     """The limits of a search.
 
     Attributes:
-        megabytes: maximum size of the file; None for no limit.
         milliseconds: maximum latency of a text of maximum length on one thread; None for no limit.
         min_share: minimum share of the teacher's validation score, from 0 to 1.
     """

@@ -42,7 +42,6 @@ class SettingWorth(NamedTuple):
 
     Attributes:
         importance: the share of the setting in the variance of the scores; None with too few trials.
-        levels: the scores of its values, or of the parts of its range.
     """
 
     job: Any
@@ -82,7 +81,6 @@ class Rung(NamedTuple):
     """The teacher or a trained candidate.
 
     Attributes:
-        milliseconds: the latency by the length of a text.
         share: its share of the teacher's score.
         trained: the share of the job's distillation that it trained for.
         on_front: whether no other one is smaller, faster and better.
@@ -111,10 +109,8 @@ class StudentResult(SearchResult):
         missed: the limits that cannot be met; without a winner no candidate meets them.
         refused: why the gate refused the winner; empty if it did not.
         pushed: where the winner was pushed to; empty if it was not.
-        planned: the planned rounds of successive halving.
         expected: seconds of the whole search as planned; None before there is a plan.
         tables: the tables that give the winner's shape in a job.
-        test: the evaluation of the winner on test rows.
     """
 
     lengths: list[int]

@@ -49,7 +49,6 @@ class FootprintModel(NamedTuple):
     """Predicts footprints for one recipe.
 
     Attributes:
-        bytes_a_layer: bytes of a layer's graph, besides its weights.
         an_operation: milliseconds of a multiplication.
     """
 

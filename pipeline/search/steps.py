@@ -47,7 +47,6 @@ class TrialOutputs(NamedTuple):
         model: the trained model: that output, or the classifier whose head is fitted on it.
         last_validation: the score of the last model; without later stages this is the trained model.
         steps: the names of the steps from the input of the training to the score.
-        later_steps: the names of those that follow.
     """
 
     training: Handle[Model]

@@ -223,8 +223,6 @@ class Level(NamedTuple):
     """The trials with one value of a setting, or with values in one part of its range.
 
     Attributes:
-        low: the value, or the least of the part.
-        high: the value, or the largest of the part.
         pruned: the number of trials that were pruned or rejected.
     """
 

@@ -24,9 +24,7 @@ class Operation(NamedTuple):
     Attributes:
         place: the index of the operation and the index of its graph, for messages.
         kind: the kind, such as `FULLY_CONNECTED`; for a custom operation its custom name.
-        built_in: whether the operation is built into LiteRT.
         inputs: the indices of the input tensors, without absent optional inputs.
-        outputs: the indices of the output tensors.
     """
 
     place: str
@@ -40,8 +38,6 @@ class LiteGraph(NamedTuple):
     """A graph of a file: the graph of a signature, or a graph that another graph calls.
 
     Attributes:
-        tensors: the tensors by index.
-        operations: the operations in the order in which they run.
         inputs: name in the signature -> index of a tensor; empty for a graph without signature.
     """
 
