@@ -41,10 +41,9 @@ def without_segments(processor: Any) -> Any:
         return [without_segments(part) for part in processor]
     if not isinstance(processor, dict):
         return processor
-    if processor.get("type") == "BertProcessing":
-        return build_post_processor(
-            processor["cls"][0], processor["sep"][0], dict([processor["cls"], processor["sep"]]), second_segment=0
-        )
+    if processor.get("type") == "BertProcessing" and {"cls", "sep"} <= processor.keys():
+        (cls, cls_id), (sep, sep_id) = processor["cls"], processor["sep"]
+        return build_post_processor(cls, sep, {cls: cls_id, sep: sep_id}, second_segment=0)
     return {key: 0 if key == "type_id" else without_segments(value) for key, value in processor.items()}
 
 
@@ -75,17 +74,18 @@ def is_berts(tokenizer: Mapping[str, Any]) -> bool:
     for step, values in zip(steps, expected, strict=True):
         if not isinstance(step, dict) or any(step.get(key) not in (None, value) for key, value in values.items()):
             return False
-    ids, processor = tokenizer["model"].get("vocab") or {}, tokenizer.get("post_processor") or {}
-    names = name_special_tokens(sorted(ids, key=ids.__getitem__))
-    cls, sep = names["cls_token"], names["sep_token"]
-    if not {cls, sep} <= ids.keys():
+    try:
+        tokens = _sort_by_id(Path(), tokenizer["model"].get("vocab"))
+        names, ids = name_special_tokens(tokens), {token: number for number, token in enumerate(tokens)}
+        cls, sep = names["cls_token"], names["sep_token"]
+        template, processor = build_post_processor(cls, sep, ids, **_pair_layout(sep)), tokenizer["post_processor"]
+        if processor["type"] == ("BertProcessing" if sep == SEP else "RobertaProcessing"):
+            return bool((processor["cls"], processor["sep"]) == ([cls, ids[cls]], [sep, ids[sep]]))
+        numbers = {token: processor["special_tokens"][token]["ids"] for token in (cls, sep)}
+    except (LookupError, TypeError, ValueError):
         return False
-    if processor.get("type") == ("BertProcessing" if sep == SEP else "RobertaProcessing"):
-        return bool((processor.get("cls"), processor.get("sep")) == ([cls, ids[cls]], [sep, ids[sep]]))
-    template, special = build_post_processor(cls, sep, ids, **_pair_layout(sep)), processor.get("special_tokens") or {}
-    return all(processor.get(key) == template[key] for key in ("type", "single", "pair")) and all(
-        (special.get(token) or {}).get("ids") == [ids[token]] for token in (cls, sep)
-    )
+    same = all(processor.get(key) == template[key] for key in ("type", "single", "pair"))
+    return same and numbers == {token: [ids[token]] for token in (cls, sep)}
 
 
 def normalizer_of(tokenizer: Mapping[str, Any]) -> Any:

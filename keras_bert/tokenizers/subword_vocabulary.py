@@ -41,9 +41,9 @@ class SubwordVocabulary(BaseTokenizer):
             raise ValueError(f"tokenizer.json: model.type must be one of {list(MODELS)}, got {name!r}")
         self.kind = MODELS[name]
         self._content: dict[str, Any] = {**content, "truncation": None, "padding": None}
-        if self.kind == "unigram":
-            self._content["model"] = _name_pieces(content["model"])
         try:
+            if self.kind == "unigram":
+                self._content["model"] = _name_pieces(content["model"])
             described = {key: value for key, value in self._content.items() if key != NAMED_TOKENS}
             self.matcher = tokenizers.Tokenizer.from_str(json.dumps(described))
         except Exception as error:  # the library raises nothing narrower
