@@ -193,7 +193,9 @@ class Regression(Task):
             first = {name: array[:_STARTING_ROWS] for name, array in rows.items()}
             answers = np.stack(self.forward(first))[:, 0]
             is_near = np.mean((answers - labels[:_STARTING_ROWS]) ** 2) < scale.standard_deviation**2
-            head.standardize(scale if is_near else TargetScale.of(answers.tolist()), scale)
+            # Answers that hardly differ are not spread over the whole scale.
+            other = TargetScale(float(answers.mean()), max(float(answers.std()), 1.0))
+            head.standardize(scale if is_near else other, scale)
         if rows is not None:
             self.has_new_head = False
 
