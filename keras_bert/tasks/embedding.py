@@ -408,6 +408,7 @@ class Embedding(Task):
         """`vector` in `vector_code`; of pairs `similarity`, by `similarity_function`."""
         if paired:
             return {"similarity": float}
+        self._check_code(self.vector_code)
         width = int(self.model.output["embedding"].shape[-1])
         if self.vector_code == "binary":
             return {"vector": Vector(-(-width // 8), "uint8")}
@@ -419,6 +420,7 @@ class Embedding(Task):
         A single text gets the prompt `single_prompt`, queries and passages get theirs.
         """
         if seconds is None:
+            self._check_code(self.vector_code)
             return zip(encode_vectors(self.predict(texts, prompt=self.single_prompt), self.vector_code))
         texts, seconds = as_columns(texts=texts, seconds=seconds)
         return zip(self.compare_pairs(self.predict(texts, prompt="query"), self.predict(seconds, prompt="passage")))
@@ -428,6 +430,11 @@ class Embedding(Task):
         if len(texts) == 1:
             return [(json.dumps([round(float(value), 6) for value in values[0]]),)]
         return [(f"{values[0]:.4f}", *texts)]
+
+    def _check_code(self, code: VectorCode) -> None:
+        fits = code == "float32" or self.normalize or self.similarity_function == "cosine"
+        rule = f"be 'float32', as int8 and binary vectors lose their length, which {self.similarity_function} compares"
+        check(type(self).__name__, "vector_code", fits, rule, code)
 
     def compare(self, first: Array, second: Array) -> Array:
         """`compare_vectors` by the task's `similarity_function`: (n, hidden), (m, hidden) -> float32 (n, m)."""
@@ -446,10 +453,12 @@ class Embedding(Task):
             queries: the queries.
             texts: the texts to search.
             top_k: maximum number of results of a query.
-            vectors: the result of `predict(texts, prompt="passage")`, to search the same texts several times.
+            vectors: the result of `predict(texts, prompt="passage")`, to search the same texts several times, or its
+                `keras_bert.core.vector_codes.int8_codes`.
 
         Raises:
-            ValueError: `top_k` is below 1, there are not as many vectors as texts, or theirs is another width.
+            ValueError: `top_k` is below 1, there are not as many vectors as texts, theirs is another width, or they are
+                int8 while the task compares lengths.
         """
         check("Embedding", "top_k", top_k >= 1, "be at least 1", top_k)
         texts = as_texts("texts", texts)
@@ -459,6 +468,10 @@ class Embedding(Task):
         targets = self.predict(queries, prompt="query")
         width = targets.shape[1]
         check("Embedding", "vectors", vectors.shape[1:] == (width,), f"be {width} wide", vectors.shape)
+        if vectors.dtype == np.int8:
+            self._check_code("int8")
+            # Each was scaled by itself: only its direction counts.
+            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         similarities = self.compare(targets, vectors)
         best = np.argsort(-similarities, axis=1, kind="stable")[:, :top_k]
         return [

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import keras_bert
+from keras_bert.core.vector_codes import int8_codes
 from keras_bert.tasks.embedding import Embedding, build_embedder, cosine_similarity
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
 
@@ -68,6 +69,32 @@ def test_rows_have_the_prompts_of_answers():
     answers = np.array([value for (value,) in task.answer_values(TEXTS, iter(others))])
     error = keras_bert.evaluate(task, TEXTS, others, [0.5] * 4)["absolute_error"]
     assert error == pytest.approx(np.abs(answers - 0.5).mean(), abs=1e-5)
+
+
+@pytest.mark.parametrize(("function", "normalize"), [("cosine", False), ("dot", True), ("dot", False)])
+def test_int8_vectors_are_searched_in_the_order_of_the_vectors_or_refused(function, normalize):
+    """Each int8 vector has a scale of its own: inner products of different lengths came in another order."""
+    task = Embedding.build(
+        make_encoder(), make_tokenizer(), max_length=30, similarity_function=function, normalize=normalize
+    )
+    vectors = np.random.default_rng(0).normal(size=(8, 16)).astype("float32")
+    vectors *= 1.0 if normalize else np.arange(1, 9)[:, None]
+    if normalize:
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    texts, codes = ["film"] * 8, int8_codes(vectors)
+    task.vector_code = "int8"
+    if (function, normalize) == ("dot", False):
+        rule = r"Embedding\.vector_code must be 'float32', as int8 and binary vectors lose their length, which dot"
+        for refused in (lambda: task.search(["film"], texts, vectors=codes), task.answer_columns):
+            with pytest.raises(ValueError, match=rule):
+                refused()
+        with pytest.raises(ValueError, match=rule):
+            next(task.answer_values(["film"]))
+        return
+    (exact,), (coded,) = (task.search(["film"], texts, top_k=8, vectors=array) for array in (vectors, codes))
+    assert [match.index for match in coded] == [match.index for match in exact]
+    for one, other in zip(coded, exact, strict=True):
+        assert one.similarity == pytest.approx(other.similarity, abs=0.02)
 
 
 def test_the_model_keeps_the_outputs_of_the_encoder_and_cosines_are_exact():
