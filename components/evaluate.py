@@ -123,7 +123,7 @@ def evaluate(
         scorer.report(f"timing {name}", timing_work(len(test)))
         models[name] = MeasuredModel(_spread(scores[name]), *measure_size(seeds[kept], timed_rows))
         if name == shipped:
-            models |= scorer.score_variants(name, seeds, test)
+            models |= scorer.score_variants(name, seeds, test, scores[name])
     engines = dict[str, EngineScore]()
     float_model = next((name for name in (STUDENT, TEACHER) if name in candidates and name != shipped), None)
     if thresholds.accelerator_rows and edges and float_model is not None and read_engines(edges[kept]):

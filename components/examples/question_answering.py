@@ -1,7 +1,7 @@
 """Questions whose answers are spans of a context."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.dsl.errors import InputError
@@ -130,13 +130,33 @@ def tune_threshold(task: "QuestionAnswering", questions: Sequence[Question]) -> 
 
 
 def find_threshold(questions: Sequence[Question], answers: Sequence["Answer"]) -> float:
-    """The `null_threshold` with the best F1, as the official script of SQuAD v2.0 finds it.
+    """The `null_threshold` with the best F1, moved towards 0 as far as few questions support it.
+
+    The best one, as the official script of SQuAD v2.0 finds it, counts n / (n + support), where n is the number of
+    questions with, or of those without an answer, the smaller of both. Cross-validation chooses the support, as in
+    `keras_bert.metrics.label_thresholds.choose_thresholds`.
 
     `answers` are those without a threshold.
     """
+    import numpy as np
+
+    from keras_bert.metrics.label_thresholds import SUPPORTS, best_support, split_folds
     from keras_bert.metrics.squad import score_v2
 
-    golds = {row.id: [text for text, _ in row.answers] for row in questions}
-    pairs = list(zip(questions, answers, strict=True))
-    texts = {row.id: answer.text for row, answer in pairs}
-    return score_v2(texts, golds, {row.id: answer.null_score_difference for row, answer in pairs})["best_f1_thresh"]
+    texts = {row.id: answer.text for row, answer in zip(questions, answers, strict=True)}
+    differences = {row.id: answer.null_score_difference for row, answer in zip(questions, answers, strict=True)}
+
+    def golds(rows: Iterable[int]) -> dict[str, list[str]]:
+        return {questions[row].id: [text for text, _ in questions[row].answers] for row in rows}
+
+    def find(part: dict[str, list[str]]) -> list[float]:
+        silent = sum(not answers for answers in part.values())
+        count = min(silent, len(part) - silent)
+        best = score_v2(texts, part, differences)["best_f1_thresh"] if part else 0.0
+        return [best * (count / max(count + support, 1)) for support in SUPPORTS]
+
+    totals = np.zeros(len(SUPPORTS))
+    for learned, held in split_folds(len(questions)):
+        chosen, part = find(golds(learned)), golds(held)
+        totals += [len(part) * score_v2(texts, part, differences, threshold)["f1"] for threshold in chosen]
+    return find(golds(range(len(questions))))[best_support(totals)]

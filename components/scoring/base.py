@@ -85,7 +85,7 @@ class TaskScoring(abc.ABC, Generic[R]):
     """Whether `logits` has a decision for each label; then `LabelLogits.places` are the indices of the labels."""
 
     has_variants: ClassVar[bool] = False
-    """Whether `variants` returns answers, which take as long as `answer`."""
+    """Whether `variants` returns answers, which may take as long as `answer`."""
 
     @abc.abstractmethod
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
@@ -147,8 +147,11 @@ class TaskScoring(abc.ABC, Generic[R]):
         """
         return None
 
-    def variants(self, task: "Task", rows: Sequence[R]) -> dict[str, list[Any]]:
-        """Answers that other uses of a task's outputs give: name of the use -> an answer to each row."""
+    def variants(self, task: "Task", rows: Sequence[R], answers: Sequence[Any]) -> dict[str, list[Any]]:
+        """Answers that other uses of a task's outputs give: name of the use -> an answer to each row.
+
+        `answers` are those of `answer`.
+        """
         return {}
 
     def given_answers(self, rows: Sequence[R], labels: Sequence[str]) -> list[Any] | None:

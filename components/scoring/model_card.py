@@ -187,11 +187,11 @@ def _describe_thresholds(task: Mapping[str, Any]) -> str:
     if "thresholds" not in task:
         return ""
     precision = task.get("label_precision")
-    goal = "the best F1" if precision is None else f"a precision of {100 * precision:g} %"
+    goal = "the best micro F1" if precision is None else f"a precision of {100 * precision:g} %"
     thresholds = ", ".join(
         f"{escape_markdown(label)} {threshold}" for label, threshold in name_thresholds(task).items()
     )
-    return f"\nThresholds, chosen on validation rows for {goal} of each label: {thresholds}.\n"
+    return f"\nThresholds, chosen on validation rows for {goal}: {thresholds}.\n"
 
 
 def name_thresholds(task: Mapping[str, Any]) -> dict[str, str]:

@@ -40,6 +40,7 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
     has_probabilities = True
     has_confidences = False
     decides_by_label = True
+    has_variants = True
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Micro F1 first."""
@@ -59,6 +60,13 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
         assert isinstance(task, MultiLabelClassification)
         logits = np.stack(list(task.outputs(*split_texts(rows))))
         return make_answers(task.decide(logits), label_probabilities(logits), task.labels)
+
+    def variants(
+        self, task: "Task", rows: Sequence[LabelSetRow], answers: Sequence[LabelSetAnswer]
+    ) -> dict[str, list[LabelSetAnswer]]:
+        """The answers without chosen thresholds, which show what the choice gains on rows that it did not see."""
+        shares = _stack_probabilities(answers, task.labels)
+        return {"thresholds of 0.5": make_answers(shares >= 0.5, shares, task.labels)}
 
     def logits(self, task: "Task", rows: Sequence[LabelSetRow]) -> LabelLogits:
         """A row for each label of each text, with the logits of absence and presence."""

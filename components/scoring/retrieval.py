@@ -74,7 +74,7 @@ class RetrievalScoring(TaskScoring[QueryRow]):
 
         return RowStatistics.of_scores(query_scores(answer.ranks)[metric] for answer in answers)
 
-    def variants(self, task: "Task", rows: Sequence[QueryRow]) -> dict[str, list[Ranking]]:
+    def variants(self, task: "Task", rows: Sequence[QueryRow], answers: Sequence[Ranking]) -> dict[str, list[Ranking]]:
         """The rankings by vectors in fewer bytes, see `keras_bert.core.vector_codes`."""
         corpus, queries, passages = _embed(task, rows)
         return {name: rank_rows(corpus, scores) for name, scores in code_scores(queries, passages).items()}

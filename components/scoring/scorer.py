@@ -66,14 +66,16 @@ class ModelScorer:
             scored.append(self._score(candidate.open(), rows))
         return scored
 
-    def score_variants(self, name: str, seeds: Sequence[ScoredFile], rows: Sequence[Any]) -> dict[str, MeasuredModel]:
+    def score_variants(
+        self, name: str, seeds: Sequence[ScoredFile], rows: Sequence[Any], scored: Sequence[Scored]
+    ) -> dict[str, MeasuredModel]:
         """Scores other uses of the outputs of each seed's model as rows of the table, see `TaskScoring.variants`."""
         if not self.scoring.has_variants:
             return {}
         by_seed = []
-        for candidate in seeds:
+        for candidate, usual in zip(seeds, scored, strict=True):
             self.report(f"variants of {name}", len(rows))
-            by_seed.append(self.scoring.variants(candidate.open(), rows))
+            by_seed.append(self.scoring.variants(candidate.open(), rows, usual.answers))
         scores = {
             variant: [self.scoring.score(rows, answers[variant], self.labels).metrics for answers in by_seed]
             for variant in by_seed[0]

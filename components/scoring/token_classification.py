@@ -1,6 +1,8 @@
 """The scoring of tags: precision, recall and F1 of entities, or accuracy of other tags."""
 
 import dataclasses
+import itertools
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from keras_bert.tasks.base import Task
+    from keras_bert.tasks.entities import Entity
 
 _OF_ENTITIES = ("f1", "precision", "recall")
 LOOKUP = "most frequent tag of each word"
@@ -29,6 +32,7 @@ class TaggedScoring(TaskScoring[Sentence]):
     pipeline_tag = "token-classification"
     output = "`logits`: float32 (batch, length, {labels}), of a word's first piece"
     has_probabilities = True
+    has_variants = True
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
         """F1 of entities first, or accuracy."""
@@ -44,6 +48,18 @@ class TaggedScoring(TaskScoring[Sentence]):
 
         assert isinstance(task, TokenClassification)
         return task.predict_tags([row.words for row in rows])
+
+    def variants(
+        self, task: "Task", rows: Sequence[Sentence], answers: Sequence[Sequence[str]]
+    ) -> dict[str, list[list[str]]]:
+        """The entities that the text of each sentence gets, where marks inside of words are words of their own."""
+        from keras_bert.tasks.token_classification import TokenClassification
+
+        assert isinstance(task, TokenClassification)
+        if not task.predicts_records:
+            return {}
+        found = task.predict(self.texts(rows)[0])
+        return {"read as text": [tag_words(row.words, entities) for row, entities in zip(rows, found, strict=True)]}
 
     def logits(self, task: "Task", rows: Sequence[Sentence]) -> LabelLogits:
         """A row a word that has pieces."""
@@ -137,6 +153,21 @@ class TaggedScoring(TaskScoring[Sentence]):
     ) -> Baselines:
         """For each word the tag that it has most often in training; for an unknown one the most frequent of all."""
         return {LOOKUP: lambda: tag_by_lookup(train, test)}
+
+
+def tag_words(words: Sequence[str], entities: Sequence["Entity"]) -> list[str]:
+    """The tags of words, separated by blanks, that entities in their text mark.
+
+    An entity that begins or ends inside of a word has another type than any true one: it is not found.
+    """
+    ends = list(itertools.accumulate(len(word) + 1 for word in words))
+    tags = ["O"] * len(words)
+    for entity in entities:
+        first, last = bisect_right(ends, entity.start), bisect_right(ends, entity.end - 1)
+        is_whole = entity.start == ends[first] - len(words[first]) - 1 and entity.end == ends[last] - 1
+        label = entity.label if is_whole else f"part of {entity.label}"
+        tags[first : last + 1] = [f"B-{label}", *[f"I-{label}"] * (last - first)]
+    return tags
 
 
 def tag_by_lookup(train: Sequence[Sentence], test: Sequence[Sentence]) -> list[list[str]]:

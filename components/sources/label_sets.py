@@ -48,8 +48,8 @@ class LabelSetSource(FilesWithTeacherAnswers):
         separator: the text between two labels of a cell; white space around labels is ignored.
         label_columns: instead of `label`, one column per label, named after it, with 0 or 1 (or false or true).
         second_text: the column of the second text of pairs; None for single texts.
-        label_precision: the minimum precision on validation rows of each label's threshold, above 0 and at most 1; a
-            label that cannot reach it is never predicted. None takes the thresholds with the best F1.
+        label_precision: the minimum precision of the labels on validation rows, above 0 and at most 1; if it cannot be
+            reached, labels are never predicted. None takes the thresholds with the best micro F1.
         task: `multi_label`.
     """
 

@@ -11,8 +11,7 @@ import numpy as np
 from keras_bert.core.checks import as_list, check
 from keras_bert.metrics.label_thresholds import (
     HALF,
-    find_best_threshold,
-    find_precise_threshold,
+    choose_thresholds,
     label_probabilities,
     reach_thresholds,
 )
@@ -154,8 +153,8 @@ class MultiLabelClassification(TextClassifier):
     def choose_thresholds(self, logits: Array, labels: Sequence[Sequence[str]]) -> None:
         """Sets `thresholds` to those that suit labelled rows best, which should be no rows of training.
 
-        A label gets the threshold with its best F1, or with `label_precision` the lowest one that reaches this
-        precision, or None if none does.
+        They have the best F1 of all decisions together, or with `label_precision` reach this precision: see
+        `keras_bert.metrics.label_thresholds.choose_thresholds`.
 
         Args:
             logits: the model's outputs (rows, labels).
@@ -168,16 +167,12 @@ class MultiLabelClassification(TextClassifier):
             >>> topics = MultiLabelClassification.build(task.encoder, task.tokenizer, labels=["a", "b"], max_length=16)
             >>> topics.choose_thresholds(np.array([[3.0, -1.0], [1.0, -2.0]]), [["a", "b"], []])
             >>> [round(threshold, 2) for threshold in topics.thresholds]
-            [0.84, 0.19]
+            [0.19, 0.19]
         """
         labels = as_list("labels", labels)
         check_same_length("logits", logits, "labels", labels)
-        columns = zip(label_probabilities(logits).T, self.flags(labels).T.astype(bool), strict=True)
-        precision = self.label_precision
-        if precision is None:
-            self.thresholds = [find_best_threshold(*column) for column in columns]
-        else:
-            self.thresholds = [find_precise_threshold(*column, precision) for column in columns]
+        flags = self.flags(labels).astype(bool)
+        self.thresholds = choose_thresholds(label_probabilities(logits), flags, self.label_precision)
 
     def predict(
         self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, batch_size: int = 32

@@ -1,3 +1,5 @@
+import types
+
 import numpy as np
 import pytest
 from sklearn import metrics as sklearn_metrics
@@ -96,3 +98,10 @@ def test_baselines():
     assert SCORING.score(test, trivial, ["a", "b", "c"]).metrics["subset_accuracy"] == 0.5
     (method,) = SCORING.baselines(train, test, test).values()
     assert [answer.labels for answer in method()] == [{"a"}, {"b", "c"}]
+
+
+def test_answers_at_half_show_what_thresholds_gain():
+    truth, given, shares = random_rows(0)
+    rows, answers = as_rows(truth, given, shares)
+    (plain,) = SCORING.variants(types.SimpleNamespace(labels=LABELS), rows, answers).values()
+    assert SCORING.score(rows, plain, LABELS).metrics == score_sets(truth, shares >= 0.5, shares, LABELS).metrics

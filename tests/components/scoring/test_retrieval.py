@@ -52,7 +52,7 @@ def test_a_model_ranks_by_cosine_among_all_passages_of_the_split():
 
 def test_vectors_in_fewer_bytes_are_other_uses_of_the_same_outputs():
     task = make_task(Retrieval, NUMBERS)
-    variants = SCORING.variants(task, ROWS)
+    variants = SCORING.variants(task, ROWS, [])
     assert list(variants) == ["int8 vectors", "binary vectors", "binary vectors, rescored"]
     assert variants["int8 vectors"] == SCORING.answer(task, ROWS)
     # By their signs cow and hen are one, and oak, which is not above 0 twice, is farther from them.

@@ -6,6 +6,7 @@ import pytest
 
 from components.scoring.token_classification import LOOKUP, TaggedScoring
 from components.sources.tagged_words import Sentence
+from keras_bert.tasks.entities import Entity
 
 SCORING = TaggedScoring()
 BIO = ["B-org", "B-per", "I-org", "I-per", "O"]
@@ -51,3 +52,23 @@ def test_a_task_is_asked_for_the_tags_of_words(monkeypatch: pytest.MonkeyPatch) 
     task = types.SimpleNamespace(predict_tags=lambda words: [["O"] * len(sentence) for sentence in words])
     monkeypatch.setattr("keras_bert.tasks.token_classification.TokenClassification", types.SimpleNamespace)
     assert SCORING.answer(task, sentences("O O", "O")) == [["O", "O"], ["O"]]
+
+
+def test_the_entities_of_texts_are_scored_beside_those_of_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of `u.s.`, `predict` gave the entity `u.`: only the tags of words were scored, and all were right."""
+    rows = sentences("O B-org O", "B-per I-per", words="the u.s. a") + sentences("B-per I-per", words="Jo Day")
+    task = types.SimpleNamespace(
+        predicts_records=True,
+        predict=lambda texts: [
+            [Entity("org", "u.", 4, 6, 0.9)],
+            [Entity("per", "the u.s.", 0, 8, 0.9)],
+            [Entity("per", "Jo", 0, 2, 0.9), Entity("per", "Day", 3, 6, 0.9)],
+        ],
+    )
+    monkeypatch.setattr("keras_bert.tasks.token_classification.TokenClassification", types.SimpleNamespace)
+    (answers,) = SCORING.variants(task, rows, []).values()
+    assert answers == [["O", "B-part of org", "O"], ["B-per", "I-per"], ["B-per", "B-per"]]
+    scores = SCORING.score(rows, answers, BIO).metrics
+    assert scores == pytest.approx({"f1": 2 / 7, "precision": 1 / 4, "recall": 1 / 3})
+    task.predicts_records = False
+    assert SCORING.variants(task, rows, []) == {}

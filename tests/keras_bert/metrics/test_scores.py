@@ -14,6 +14,7 @@ from sklearn.metrics import f1_score, ndcg_score, precision_recall_curve, precis
 from keras_bert.core.losses import IGNORED, labelled_cross_entropy
 from keras_bert.metrics.accuracy import LabelledAccuracy, MicroF1
 from keras_bert.metrics.label_thresholds import (
+    choose_thresholds,
     find_best_threshold,
     find_precise_threshold,
     label_probabilities,
@@ -218,6 +219,57 @@ def test_labels_of_no_or_every_row_and_probabilities():
     np.testing.assert_allclose(label_probabilities(logits), expit(logits), atol=1e-12)
     np.testing.assert_allclose(label_probabilities(logits, 2.0), expit(logits / 2), atol=1e-12)
     assert with_absence(logits).shape == (2, 2, 2)
+
+
+def labelled_rows(seed, count, rates, slips):
+    """Probabilities of labels with different rates; the logits of a label are off by its slip."""
+    chance = np.random.default_rng(seed)
+    truth = chance.uniform(size=(count, len(rates))) < rates
+    logits = chance.normal(np.where(truth, 1.5, -1.5), 1.2) + np.log(rates) / 2 + slips
+    return label_probabilities(logits), truth
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rare_labels_take_their_threshold_from_the_others(seed):
+    """With the best F1 of each label, thresholds of labels with 1 to 5 rows of 132 gave them to many rows."""
+    rates = np.array([0.3, 0.2, *[0.015] * 12])
+    shares, truth = labelled_rows(seed, 132, rates, 0.0)
+    tested, right = labelled_rows(99, 4000, rates, 0.0)
+    own = [find_best_threshold(*column) for column in zip(shares.T, truth.T, strict=True)]
+    common = find_best_threshold(shares.ravel(), truth.ravel())
+    scores = {
+        name: f1_score(right, tested >= np.array(thresholds), average="micro")
+        for name, thresholds in (("chosen", choose_thresholds(shares, truth)), ("own", own), ("common", [common] * 14))
+    }
+    assert scores["chosen"] > scores["own"] + 0.01
+    assert scores["chosen"] > scores["common"] - 0.03
+
+
+def test_labels_with_many_rows_have_thresholds_of_their_own():
+    rates, slips = np.array([0.2, 0.2, 0.2]), np.array([-3.0, 0.0, 3.0])
+    shares, truth = labelled_rows(0, 1000, rates, slips)
+    own = [find_best_threshold(*column) for column in zip(shares.T, truth.T, strict=True)]
+    np.testing.assert_allclose(choose_thresholds(shares, truth), own, atol=0.02)
+    assert own[0] < 0.1 < 0.9 < own[2]
+
+
+def test_a_label_without_rows_has_the_common_threshold_and_a_precision_is_reached_together():
+    rates = np.array([0.3, 0.2, *[0.015] * 12])
+    shares, truth = labelled_rows(0, 300, rates, 0.0)
+    truth[:, 5] = False
+    tested, right = labelled_rows(99, 4000, rates, 0.0)
+    own = [find_precise_threshold(*column, 0.8) for column in zip(shares.T, truth.T, strict=True)]
+    given = [
+        tested >= np.array([math.inf if value is None else value for value in thresholds])
+        for thresholds in (choose_thresholds(shares, truth, 0.8), own)
+    ]
+    assert own[5] is None
+    chosen, apart = (precision_score(right, flags, average="micro") for flags in given)
+    assert chosen > 0.75 > apart
+    common = find_best_threshold(np.delete(shares, 5, 1).ravel(), np.delete(truth, 5, 1).ravel())
+    assert choose_thresholds(shares, truth)[5] == pytest.approx(common, abs=0.05)
+    assert choose_thresholds(shares, np.zeros_like(truth), 0.8) == [None] * 14
+    assert choose_thresholds(shares[:1], truth[:1] | True)[0] < shares[0, 0]
 
 
 def test_lists_have_the_ndcg_of_scikit_learn_and_the_mrr_of_their_ranks():

@@ -71,7 +71,7 @@ def test_thresholds_are_chosen_and_kept(shared):
     task, logits = make_task(), outputs_of(shared)
     truth = [["action"], [], ["action", "drama"]]
     task.choose_thresholds(logits, truth)
-    assert task.thresholds[1] == 0.5, "no row has it"
+    assert 0 < task.thresholds[1] < 1, "no row has it: the common one"
     assert json.loads(json.dumps(task.settings()))["thresholds"] == list(task.thresholds)
     again = MultiLabelClassification.from_settings(task.model, task.tokenizer, task.settings())
     assert (again.thresholds, again.label_precision) == (task.thresholds, None)
@@ -79,9 +79,9 @@ def test_thresholds_are_chosen_and_kept(shared):
     with pytest.raises(ValueError, match=r"^labels must be as many as logits \(3\), got 4$"):
         task.choose_thresholds(logits, [*truth, ["action"]])
     precise = make_task(label_precision=1.0)
-    precise.choose_thresholds(logits, truth)
-    assert precise.thresholds[1] is None
-    assert all(answer.label != "comedy" for answers in precise.predict(TEXTS) for answer in answers)
+    precise.choose_thresholds(logits, [[], [], []])
+    assert precise.thresholds == (None, None, None)
+    assert precise.predict(TEXTS) == [[], [], []]
 
 
 def test_it_learns():
