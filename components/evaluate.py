@@ -116,7 +116,8 @@ def evaluate(
     left_out = {**rivals.left_out, **({COLUMN: reason} if reason else {})}
     if checkpoint is not None:
         untrained = ScoredFile(lambda: _open_untrained(checkpoint, description), checkpoint.file(MODEL_FILE))
-        models[UNTRAINED] = MeasuredModel(_spread(scorer.score_seeds(UNTRAINED, [untrained], test)))
+        rivals.scored[UNTRAINED] = scorer.score_seeds(UNTRAINED, [untrained], test)
+        models[UNTRAINED] = MeasuredModel(_spread(rivals.scored[UNTRAINED]), baseline=True)
     scores = {name: scorer.score_seeds(name, seeds, test) for name, seeds in candidates.items()}
     timed_rows = read_timed_rows(examples)
     for name, seeds in candidates.items():
@@ -218,14 +219,11 @@ def _compare_with_references(
 ) -> dict[str, dict[str, PairedDifference]]:
     """The differences of the shipped file from reference models, by model and metric.
 
-    References are the models that the file is made of, the previous version, and the baselines with a better score.
+    References are the models that the file is made of, the previous version, and the baselines.
     """
     names = loss_metrics(scores[shipped][0].scores.metrics, metric)
     compared = {name: names for name in (STUDENT, TEACHER, PREVIOUS) if scores.get(name) and name != shipped}
-    score = models[shipped].metrics[metric].mean
-    compared |= {
-        name: [metric] for name, model in models.items() if model.baseline and model.metrics[metric].mean > score
-    }
+    compared |= {name: [metric] for name, model in models.items() if model.baseline}
     answers = {name: [seed.answers for seed in scored] for name, scored in scores.items()}
     ours = answers[shipped]
     return {

@@ -42,7 +42,7 @@ class MeasuredModel:
             before.
         milliseconds: the time of one answer on one thread; None likewise.
         trivial: whether it answers without reading the rows, such as always the majority class.
-        baseline: whether it is a method without a language model.
+        baseline: whether it is a method without a language model, or the checkpoint without training.
     """
 
     metrics: Mapping[str, SeedScores]

@@ -153,7 +153,7 @@ def find_threshold(questions: Sequence[Question], answers: Sequence["Answer"]) -
         silent = sum(not answers for answers in part.values())
         count = min(silent, len(part) - silent)
         best = score_v2(texts, part, differences)["best_f1_thresh"] if part else 0.0
-        return [best * (count / max(count + support, 1)) for support in SUPPORTS]
+        return [best * (count / max(count + support, 1)) + 0.0 for support in SUPPORTS]
 
     totals = np.zeros(len(SUPPORTS))
     for learned, held in split_folds(len(questions)):

@@ -38,9 +38,9 @@ Differences = Mapping[str, Mapping[str, PairedDifference]]
 class Thresholds:
     """Requirements for a model to be blessed; scores are points of a metric on test rows, 0 to 100.
 
-    A loss against another model, or a baseline with a higher score, counts only if it exceeds its limit significantly:
-    the whole paired bootstrap interval lies beyond the limit and, if each test row is right or wrong, McNemar's test
-    agrees.
+    A loss against another model counts only if it exceeds its limit significantly: the whole paired bootstrap interval
+    lies beyond the limit and, if each test row is right or wrong, McNemar's test agrees. A baseline refuses a file by
+    its score alone, as a model has to show that it is worth its size.
 
     Attributes:
         metric: the metric that decides; empty for the main metric of the task.
@@ -52,8 +52,8 @@ class Thresholds:
             has the same task and labels; for a regression in R2, too.
         min_share_of_teacher: minimum ratio of the shipped file's score to the teacher's, 0 to 1. At 0, there is only a
             warning, for a ratio below 0.9 of the scores, or below 0.8 of their leads over the trivial answer.
-        below_baseline: what happens to a shipped file that is significantly below a baseline: it is not blessed
-            (`refuse`), or there is a warning (`warn`).
+        below_baseline: what happens to a shipped file whose score is below a baseline's: it is not blessed (`refuse`),
+            or there is a warning (`warn`). A file above it gets a warning if the difference is not significant.
         max_megabytes: maximum size of the shipped file in megabytes, as it is pushed; None for no limit.
         max_milliseconds: maximum time in milliseconds of one answer of the shipped file, as the median of test rows on
             one thread; None for no limit.
@@ -138,15 +138,8 @@ def decide(
             if _ERROR in rows[file].metrics:
                 error, limit = (rows[row].metrics[_ERROR].mean for row in (file, name))
                 verdicts.append((error < limit, f"{file} {_ERROR} {error:.4g} must be below the {name}'s {limit:.4g}"))
-    # Each baseline that is better than the shipped file: whether it is significantly so, and the comparison.
-    below = list[tuple[bool, str]]()
-    for name in (name for name, row in rows.items() if row.baseline and points[name] > score):
-        difference = (differences or {}).get(name, {}).get(metric)
-        interval = "" if difference is None else f": {difference}"
-        comparison = f"{shipped} {metric} {score:.2f} is below {points[name]:.2f} of the baseline {name}{interval}"
-        below.append((difference is None or difference.is_loss_beyond(0.0), comparison))
-    if thresholds.below_baseline == "refuse":
-        verdicts += [(False, f"{rule} (evaluation.below_baseline)") for is_significant, rule in below if is_significant]
+    refused, warnings = _compare_with_baselines(rows, metric, shipped, thresholds, differences or {})
+    verdicts += [(False, rule) for rule in refused]
     for setting, column in BUDGETS.items():
         budget = getattr(thresholds, setting)
         if budget is not None:
@@ -165,8 +158,36 @@ def decide(
     return Decision(
         blessed=all(holds for holds, _ in verdicts),
         reasons=[f"{'yes' if holds else 'NO'}: {rule}" for holds, rule in verdicts],
-        warnings=_warnings(rows, metric, shipped, thresholds, below),
+        warnings=[*warnings, *_warn_of_teacher(rows, metric, shipped, thresholds)],
     )
+
+
+def _compare_with_baselines(
+    rows: Mapping[str, MeasuredModel], metric: str, shipped: str, thresholds: Thresholds, differences: Differences
+) -> tuple[list[str], list[str]]:
+    """The baselines that refuse the shipped file, and warnings; see `Thresholds.below_baseline`.
+
+    A student is smaller than the checkpoint: it may be worse than the checkpoint's own vectors, with a warning.
+    """
+    refused, warnings, score = [], [], 100 * rows[shipped].metrics[metric].mean
+    baselines = {name: 100 * row.metrics[metric].mean for name, row in rows.items() if row.baseline}
+    for name, points in baselines.items():
+        difference = differences.get(name, {}).get(metric)
+        interval = "" if difference is None else f": {difference}"
+        comparison = f"{shipped} {metric} {score:.2f} is {{}} {points:.2f} of the baseline {name}{interval}"
+        if not _reaches(score, points):
+            comparison = comparison.format("below")
+            if name == UNTRAINED and STUDENT in rows:
+                warnings.append(f"{comparison}; a student is smaller than the checkpoint")
+            elif thresholds.below_baseline == "refuse":
+                refused.append(f"{comparison} (evaluation.below_baseline)")
+            else:
+                way = 'evaluation.below_baseline = "refuse" keeps such a file from being pushed'
+                warnings.append(f"{comparison}; {way}")
+        elif points == max(baselines.values()) and difference is not None and not difference.is_gain:
+            way = "the difference is not significant; more test rows may show one"
+            warnings.append(f"{comparison.format('not below')}; {way}")
+    return refused, warnings
 
 
 def _teacher_of(rows: Mapping[str, MeasuredModel]) -> str:
@@ -220,21 +241,10 @@ def describe_lost_share(rows: Mapping[str, MeasuredModel], metric: str, shipped:
     return lost, f"{100 * lost:.0f} % of what the teacher adds over the {name} is lost" if lost else ""
 
 
-def _warnings(
-    rows: Mapping[str, MeasuredModel],
-    metric: str,
-    shipped: str,
-    thresholds: Thresholds,
-    below: Sequence[tuple[bool, str]],
-) -> list[str]:
-    """Warnings about the shipped file, each with the setting that would refuse it."""
-    warnings = []
-    way = '; evaluation.below_baseline = "refuse" keeps such a file from being pushed'
-    for is_significant, comparison in below:
-        if not is_significant:
-            warnings.append(f"{comparison}; the difference is not significant")
-        elif thresholds.below_baseline == "warn":
-            warnings.append(comparison + way)
+def _warn_of_teacher(
+    rows: Mapping[str, MeasuredModel], metric: str, shipped: str, thresholds: Thresholds
+) -> Iterator[str]:
+    """A warning about a shipped file far below the teacher, with the setting that would refuse it."""
     # A ratio has no meaning if the teacher's score is negative, as a correlation or R2 may be.
     names = (shipped, _teacher_of(rows))
     score, teacher = (100 * rows[row].metrics[metric].mean if row in rows else 0.0 for row in names)
@@ -243,5 +253,4 @@ def _warnings(
     if not thresholds.min_share_of_teacher and teacher > 0 and is_far_below:
         share = f"{100 * score / teacher:.0f} % of the teacher's {teacher:.2f}{clause and f', and {clause}'}"
         rule = "evaluation.min_share_of_teacher sets a minimum"
-        warnings.append(f"{shipped} {metric} {score:.2f} is {share}; {rule}")
-    return warnings
+        yield f"{shipped} {metric} {score:.2f} is {share}; {rule}"

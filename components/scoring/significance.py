@@ -26,9 +26,17 @@ class PairedDifference(NamedTuple):
 
     def is_loss_beyond(self, allowed: float) -> bool:
         """Whether the first model loses significantly more than a share, beyond both tests."""
-        by_chance = self.p_value is not None and self.p_value >= 1 - CONFIDENCE
         # A hair of tolerance: shares of counts do not subtract exactly.
-        return self.interval.high < -allowed - 1e-12 and not by_chance
+        return self.interval.high < -allowed - 1e-12 and not self._is_by_chance
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether the first model is significantly better, by both tests."""
+        return self.interval.low > 1e-12 and not self._is_by_chance
+
+    @property
+    def _is_by_chance(self) -> bool:
+        return self.p_value is not None and self.p_value >= 1 - CONFIDENCE
 
     def __str__(self) -> str:
         low, high = (100 * end for end in self.interval)

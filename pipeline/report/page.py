@@ -57,7 +57,7 @@ def _shared(
     """Returns the content that pages of runs and artifacts share."""
     drawn = []
     for result in scores:
-        points, reliability = read_model_sizes(result.measured), result.reliability
+        points, reliability = read_model_sizes(result.measured, refused=result.blessed is False), result.reliability
         reliability_figures = figures.draw(draw_reliability, reliability) if reliability else []
         size_figures = figures.draw(draw_sizes, points, result.measured.metric) if len(points) > 1 else []
         drawn.append((result, {"reliability": reliability_figures, "sizes": size_figures}))

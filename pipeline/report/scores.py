@@ -69,7 +69,7 @@ def read_scores(record: RunRecord) -> list[Scores]:
         for reason in decision.reasons if decision else ():
             before, _, text = reason.partition(": ")
             reasons.append({"yes": (True, text), "NO": (False, text)}.get(before, (None, reason)))
-        reasons += [(False, warning) for warning in decision.warnings] if decision else []
+        reasons += [(None, f"warning: {warning}") for warning in decision.warnings] if decision else []
         scores = Scores(
             name=step.name,
             shipped=measured.shipped,

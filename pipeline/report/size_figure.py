@@ -16,25 +16,28 @@ _ABOVE = 0.06
 
 
 class ModelPoint(NamedTuple):
-    """A model: `score` and its standard deviation `sd` over seeds are times 100, milliseconds are for one row."""
+    """A model: `score` and its standard deviation `sd` over seeds are times 100, milliseconds are for one row.
+
+    `decision` is `shipped` or `refused`, empty for other models.
+    """
 
     name: str
     megabytes: float
     milliseconds: float
     score: float
     sd: float | None
-    is_shipped: bool
+    decision: str = ""
 
 
-def read_model_sizes(metrics: Metrics) -> list[ModelPoint]:
+def read_model_sizes(metrics: Metrics, *, refused: bool = False) -> list[ModelPoint]:
     """The models with a known size, in the order of the table."""
-    points = []
+    points, decisions = [], {metrics.shipped: "refused" if refused else "shipped"}
     for name, model in metrics.models.items():
         if model.megabytes is not None and model.milliseconds is not None:
             score = model.metrics[metrics.metric]
             sd = None if score.sd is None else 100 * score.sd
-            point = ModelPoint(name, model.megabytes, model.milliseconds, 100 * score.mean, sd, name == metrics.shipped)
-            points.append(point)
+            sizes = model.megabytes, model.milliseconds
+            points.append(ModelPoint(name, *sizes, 100 * score.mean, sd, decisions.get(name, "")))
     return points
 
 
@@ -62,8 +65,8 @@ def _draw(points: Sequence[ModelPoint], metric: str, across: str, place: Callabl
     axes.plot(*zip(*steps, strict=True), color=INK, linewidth=1, alpha=0.5, zorder=2)
     for number, point in enumerate(points):
         style: dict[str, Any] = {"color": COLORS[number % len(COLORS)], "marker": MARKERS[number % len(MARKERS)]}
-        style |= {"markersize": 10 if point.is_shipped else 7.5, "markeredgecolor": CARD}
-        label = f"{point.name}, shipped" if point.is_shipped else point.name
+        style |= {"markersize": 10 if point.decision else 7.5, "markeredgecolor": CARD}
+        label = f"{point.name}, {point.decision}" if point.decision else point.name
         plot_score(axes, place(point), point.score, point.sd, label=label, **style)
     set_ticks(axes, is_logarithmic=max(map(place, points)) >= LOGARITHMIC_FROM * min(map(place, points)))
     axes.margins(x=0.08, y=0.12)

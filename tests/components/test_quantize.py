@@ -10,8 +10,7 @@ import pytest
 
 from components.artifacts.standard import EdgeModel, Model
 from components.dsl.errors import InputError
-from components.examples.question_answering import tune_threshold
-from components.examples.registry import read_rows
+from components.examples.registry import TASK_ROWS, read_rows
 from components.export_model import export_model
 from components.quantize import quantize
 from components.training.model_folder import read_model
@@ -72,19 +71,19 @@ def test_rounding_keeps_the_answers_of_the_student(line: Lines, task: str) -> No
     assert student.agreement(reference, answers, features["padding_mask"]).mean() > 0.9
 
 
-def test_the_threshold_is_that_of_the_rounded_model(line: Lines) -> None:
-    artifacts = line("question_answering")
+def test_the_thresholds_are_those_of_the_rounded_model(line: Lines) -> None:
+    artifacts = line("multi_label")
     quantized: Any = artifacts.load("quantized")
-    threshold = quantized.null_threshold
+    thresholds = quantized.thresholds
     rows = read_rows(artifacts.examples, "validation")
     rounding = read_quantization(artifacts.quantized.path)
     assert rounding is not None
     with quantized_activations(quantized.network(), rounding):
-        tune_threshold(quantized, rows)
-    assert quantized.null_threshold == pytest.approx(threshold)
-    tune_threshold(quantized, rows)
-    assert quantized.null_threshold != pytest.approx(threshold), "without rounding it would be another"
-    quantized.null_threshold = threshold
+        TASK_ROWS["multi_label"].tune(quantized, rows)
+    assert quantized.thresholds == pytest.approx(thresholds)
+    TASK_ROWS["multi_label"].tune(quantized, rows)
+    assert quantized.thresholds != pytest.approx(thresholds), "without rounding they would be others"
+    quantized.thresholds = thresholds
 
 
 @pytest.mark.parametrize(

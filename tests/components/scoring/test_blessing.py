@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from components.artifacts.evaluation import Decision, MeasuredModel, SeedScores
-from components.scoring.blessing import Thresholds, decide, describe_lost_share
+from components.scoring.blessing import UNTRAINED, Thresholds, decide, describe_lost_share
 from components.scoring.bootstrap import Interval
 from components.scoring.significance import PairedDifference
 
@@ -149,19 +149,43 @@ def test_a_file_below_a_baseline_is_refused_or_warned_of() -> None:
 
 
 @pytest.mark.parametrize(
-    ("high", "p_value", "blessed"), [(-0.001, None, False), (-0.001, 0.06, True), (0.001, None, True)]
+    ("low", "high", "p_value"), [(-0.02, -0.001, None), (-0.02, -0.001, 0.06), (-0.02, 0.001, None)]
 )
-def test_only_a_significantly_better_baseline_refuses_a_file(high: float, p_value: float | None, blessed: bool) -> None:
+def test_a_better_baseline_refuses_a_file_significantly_or_not(low: float, high: float, p_value: float | None) -> None:
+    """A file below one number of TF-IDF was pushed, because McNemar's test and the interval did not agree."""
     rows = table(0.90) | {"bag of n-grams": row(0.91, baseline=True)}
-    difference = PairedDifference(-0.01, Interval(-0.02, high), p_value)
+    difference = PairedDifference(-0.01, Interval(low, high), p_value)
     differences = {"bag of n-grams": {"accuracy": difference}}
     decision = decide(rows, "accuracy", SHIPPED, Thresholds(), differences=differences)
-    assert decision.blessed is blessed
     comparison = f"tflite int8 accuracy 90.00 is below 91.00 of the baseline bag of n-grams: {difference}"
-    if blessed:
-        assert decision.warnings == [f"{comparison}; the difference is not significant"]
-    else:
-        assert f"NO: {comparison} (evaluation.below_baseline)" in decision.reasons
+    assert f"NO: {comparison} (evaluation.below_baseline)" in decision.reasons
+    assert decide(rows, "accuracy", SHIPPED, Thresholds(below_baseline="warn"), differences=differences).blessed
+
+
+@pytest.mark.parametrize(
+    ("low", "p_value", "is_warned"),
+    [(0.001, None, False), (0.001, 0.06, True), (-0.001, None, True), (0.0, 0.01, True)],
+)
+def test_a_file_that_is_hardly_better_than_the_best_baseline_is_warned_of(
+    low: float, p_value: float | None, is_warned: bool
+) -> None:
+    rows = table(0.90) | {"BM25": row(0.89, baseline=True), "TF-IDF": row(0.5, baseline=True)}
+    difference = PairedDifference(0.01, Interval(low, 0.02), p_value)
+    differences = {name: {"accuracy": difference} for name in ("BM25", "TF-IDF")}
+    decision = decide(rows, "accuracy", SHIPPED, Thresholds(), differences=differences)
+    assert decision.blessed
+    comparison = f"tflite int8 accuracy 90.00 is not below 89.00 of the baseline BM25: {difference}"
+    warning = f"{comparison}; the difference is not significant; more test rows may show one"
+    assert decision.warnings == [warning] * is_warned
+
+
+def test_vectors_below_those_of_the_untrained_checkpoint_are_refused_but_of_a_student() -> None:
+    rows = {UNTRAINED: row(0.8883, baseline=True), "teacher": row(0.88), SHIPPED: row(0.8794)}
+    comparison = f"tflite int8 accuracy 87.94 is below 88.83 of the baseline {UNTRAINED}"
+    assert f"NO: {comparison} (evaluation.below_baseline)" in ask(rows).reasons
+    decision = ask(rows | {"student": row(0.88)})
+    assert decision.blessed
+    assert decision.warnings == [f"{comparison}; a student is smaller than the checkpoint"]
 
 
 def test_a_file_far_below_its_teacher_is_warned_of() -> None:

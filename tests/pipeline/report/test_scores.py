@@ -45,9 +45,10 @@ def test_of_many_labels_the_commonest_confusions_are_told() -> None:
 
 def test_models_that_have_a_size_are_points() -> None:
     assert read_model_sizes(Metrics.from_json(measured(0.79, 0.81))) == [
-        ModelPoint("teacher", 4.0, 8.0, 80.0, 1.0, is_shipped=False),
-        ModelPoint("tflite int8", 1.0, 2.0, 75.0, None, is_shipped=True),
+        ModelPoint("teacher", 4.0, 8.0, 80.0, 1.0),
+        ModelPoint("tflite int8", 1.0, 2.0, 75.0, None, "shipped"),
     ]
+    assert read_model_sizes(Metrics.from_json(measured(0.79, 0.81)), refused=True)[1].decision == "refused"
 
 
 def test_the_head_tells_what_is_shipped_beside_its_teacher(tmp_path: Path) -> None:
@@ -91,15 +92,17 @@ def test_the_same_command_does_not_help_a_refused_run(tmp_path: Path) -> None:
     )
 
 
-def test_a_baseline_that_beats_the_file_is_a_cross_in_the_decision(tmp_path: Path) -> None:
+def test_a_warning_is_no_cross_under_the_heading_blessed(tmp_path: Path) -> None:
     root = Root(tmp_path)
     decision = {"blessed": True, "reasons": ["yes: it is good", "not compared: x"], "warnings": ["it is below BM25"]}
     outputs = {"evaluation": {"metrics.json": measured()}, "blessing": {"blessing.json": decision}}
     root.run(node("evaluate", makes={"evaluation": "Evaluation", "blessing": "Blessing"}, files=outputs))
     (scores,) = read_scores(read_record(tmp_path))
-    assert scores.reasons == [(True, "it is good"), (None, "not compared: x"), (False, "it is below BM25")]
+    assert scores.reasons == [(True, "it is good"), (None, "not compared: x"), (None, "warning: it is below BM25")]
     page = write_page(tmp_path).read_text()
-    assert '<li class="no"><b class="no">✗</b>it is below BM25</li>' in page
+    assert "<h3>Blessed</h3>" in page
+    assert '<li><b class="cached">·</b>warning: it is below BM25</li>' in page
+    assert "✗" not in page
 
 
 def test_the_worst_slices_are_shown_but_not_all_rows(tmp_path: Path) -> None:
