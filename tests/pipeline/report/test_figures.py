@@ -65,7 +65,7 @@ def test_short_lines_have_a_mark_at_each_point_and_begin_at_step_0() -> None:
 
 
 def test_markers_lie_over_all_error_bars() -> None:
-    points = [ModelPoint(name, 1.0, 1.0, score, 5.0, False) for name, score in (("a", 50.0), ("b", 51.0))]
+    points = [ModelPoint(name, 1.0, 1.0, score, 5.0) for name, score in (("a", 50.0), ("b", 51.0))]
     svg = draw_sizes(points, "f1")[0]
     bars = [match.start() for match in re.finditer(r'style="fill: none; stroke: var\(--c\d\)"', svg)]
     markers = [match.start() for match in re.finditer(r"fill: var\(--c\d\); stroke: var\(--card\)", svg)]
@@ -74,7 +74,9 @@ def test_markers_lie_over_all_error_bars() -> None:
 
 
 def test_scores_of_a_hundred_have_no_axis_above() -> None:
-    points = [ModelPoint(name, size, size, 100.0, None, name == "b") for name, size in (("a", 2.0), ("b", 1.0))]
+    points = [
+        ModelPoint(name, size, size, 100.0, None, "shipped" * (name == "b")) for name, size in (("a", 2.0), ("b", 1.0))
+    ]
     for svg in draw_sizes(points, "f1"):
         numbers = [float(text) for text in re.findall(r">(\d+(?:\.\d+)?)</text>", svg)]
         assert max(numbers) == 100.0
