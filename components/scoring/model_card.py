@@ -42,8 +42,8 @@ _SUBWORDS = {
 # Whether rows are pairs of texts -> their description.
 _PAIRS: dict[bool | None, str] = {
     True: (
-        "Each row is a pair of texts. Of a pair that is too long the longer text loses its end first, the second one\n"
-        "where both are as long.\n\n"
+        "Each row is a pair of texts. A pair that is too long is truncated as by `longest_first` of Hugging Face's\n"
+        "fast tokenizers.\n\n"
     ),
     False: "Each row is a single text.\n\n",
     None: "",

@@ -102,14 +102,15 @@ class Subwords(private val pieces: List<String>, rules: String) {
     /**
      * The inputs of a model.
      * @param parts the tokens of a text, or of each of two.
-     * @param length the most tokens of a row; the longer part loses tokens first, the second one on a tie.
+     * @param length the most tokens; of two long parts each gets half, and the longer one (on a tie, the second) an odd token.
      */
     fun encode(parts: List<List<Piece>>, length: Int): Row {
         val (cls, sep, _, between, second) = row
-        val lengths = parts.map { it.size }.toMutableList()
-        while (lengths.sum() > length - 2 - (if (parts.size > 1) between else 0)) {
-            lengths[if (lengths.size > 1 && lengths[1] >= lengths[0]) 1 else 0] -= 1
-        }
+        val room = length - 2 - (if (parts.size > 1) between else 0)
+        val (first, other) = listOf(parts[0].size, if (parts.size > 1) parts[1].size else 0)
+        val half = (room + (if (first > other) 1 else 0)) / 2
+        val kept = minOf(first, maxOf(room - other, half))
+        val lengths = listOf(kept, minOf(other, room - kept)).take(parts.size)
         val tokens = mutableListOf(cls)
         val segments = mutableListOf(0)
         parts.forEachIndexed { segment, part ->

@@ -159,13 +159,13 @@ public struct Subwords {
   /// The inputs of a model.
   /// - Parameters:
   ///   - parts: the tokens of a text, or of each of two.
-  ///   - length: the most tokens of a row; the longer part loses tokens first, the second one on a tie.
+  ///   - length: the most tokens; of two long parts each gets half, and the longer one (on a tie, the second) an odd token.
   public func encode(_ parts: [[Piece]], length: Int) -> Row {
     let (cls, sep, between, second) = (row[0], row[1], row[3], row[4])
-    var lengths = parts.map(\.count)
-    while lengths.reduce(0, +) > length - 2 - (parts.count > 1 ? between : 0) {
-      lengths[lengths.count > 1 && lengths[1] >= lengths[0] ? 1 : 0] -= 1
-    }
+    let room = length - 2 - (parts.count > 1 ? between : 0)
+    let (first, other) = (parts[0].count, parts.count > 1 ? parts[1].count : 0)
+    let kept = min(first, max(room - other, (room + (first > other ? 1 : 0)) / 2))
+    let lengths = Array([kept, min(other, room - kept)].prefix(parts.count))
     var tokens = [cls]
     var segments = [0]
     for (segment, part) in parts.enumerated() {

@@ -49,13 +49,14 @@ class WordPiece(pieces: List<String>, characters: String) {
     /**
      * The inputs of a model.
      * @param parts the pieces of a text, or of each of two.
-     * @param length the most tokens; the longer part gives first, the second one on a tie.
+     * @param length the most tokens; of two long parts each gets half, and the longer one (on a tie, the second) an odd token.
      */
     fun encode(parts: List<List<Piece>>, length: Int): Row {
-        val lengths = parts.map { it.size }.toMutableList()
-        while (lengths.sum() > length - 2 - (if (parts.size > 1) special.between else 0)) {
-            lengths[if (lengths.size > 1 && lengths[1] >= lengths[0]) 1 else 0] -= 1
-        }
+        val room = length - 2 - (if (parts.size > 1) special.between else 0)
+        val (first, other) = listOf(parts[0].size, if (parts.size > 1) parts[1].size else 0)
+        val half = (room + (if (first > other) 1 else 0)) / 2
+        val kept = minOf(first, maxOf(room - other, half))
+        val lengths = listOf(kept, minOf(other, room - kept)).take(parts.size)
         val tokens = mutableListOf(ids.getValue(special.start))
         val end = ids.getValue(special.end)
         val segments = mutableListOf(0)

@@ -61,15 +61,15 @@ public struct WordPiece {
   /// The inputs of a model.
   /// - Parameters:
   ///   - parts: the pieces of a text, or of each of two.
-  ///   - length: the most tokens; the longer part gives first, the second one on a tie.
+  ///   - length: the most tokens; of two long parts each gets half, and the longer one (on a tie, the second) an odd token.
   public func encode(_ parts: [[Piece]], length: Int) -> Row {
-    var lengths = parts.map(\.count)
     // MPNet's special tokens, or BERT's.
     let isMPNet = ids["<s>".unicodeScalars.map(\.value)] == 0
     let (start, end, between) = isMPNet ? ("<s>", "</s>", 2) : ("[CLS]", "[SEP]", 1)
-    while lengths.reduce(0, +) > length - 2 - (parts.count > 1 ? between : 0) {
-      lengths[lengths.count > 1 && lengths[1] >= lengths[0] ? 1 : 0] -= 1
-    }
+    let room = length - 2 - (parts.count > 1 ? between : 0)
+    let (first, other) = (parts[0].count, parts.count > 1 ? parts[1].count : 0)
+    let kept = min(first, max(room - other, (room + (first > other ? 1 : 0)) / 2))
+    let lengths = Array([kept, min(other, room - kept)].prefix(parts.count))
     var tokens = [id(start)]
     var segments = [0]
     for (segment, part) in parts.enumerated() {

@@ -52,16 +52,15 @@ export class WordPiece {
   /**
    * The inputs of a model.
    * @param {object[][]} parts the pieces of a text, or of each of two.
-   * @param {number} length the most tokens; the longer part gives first, the second one on a tie.
+   * @param {number} length the most tokens; of two long parts each gets half, and the longer one (on a tie, the second) an odd token.
    * @returns {{token_ids: number[], segment_ids: number[], padding_mask: number[], lengths: number[]}} without padding,
    * and how many pieces of each part there are.
    */
   encode(parts, length) {
     const room = length - 2 - (parts.length > 1 ? this.between : 0);
-    const lengths = parts.map((part) => part.length);
-    while (lengths.reduce((sum, length) => sum + length, 0) > room) {
-      lengths[lengths.length > 1 && lengths[1] >= lengths[0] ? 1 : 0] -= 1;
-    }
+    const [first, second = 0] = parts.map((part) => part.length);
+    const kept = Math.min(first, Math.max(room - second, Math.floor((room + (first > second)) / 2)));
+    const lengths = [kept, Math.min(second, room - kept)].slice(0, parts.length);
     const rows = { token_ids: [this.cls], segment_ids: [0] };
     parts.forEach((part, segment) => {
       const marks = Array(segment ? this.between - 1 : 0);

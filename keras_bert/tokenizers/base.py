@@ -133,8 +133,8 @@ class BaseTokenizer(abc.ABC):
     def encode(self, texts: Any, pairs: Any = None, *, max_length: int, pad_to_longest: bool = False) -> dict[str, Any]:
         """Returns the model's inputs for texts or pairs of texts: `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`.
 
-        Between the two texts of a pair there are `between` separators. Long texts are truncated: in a pair the longer
-        text first, and the second text if both have the same length (`truncate_seq_pair` of google-research/bert).
+        Between the two texts of a pair there are `between` separators. Long texts are truncated, see
+        `count_kept_tokens`.
 
         Args:
             texts: (batch,) texts.
@@ -169,7 +169,11 @@ def vocabulary_lines(tokens: Sequence[str]) -> list[str]:
 
 
 def count_kept_tokens(lengths: Sequence[Any], room: int, library: Any) -> list[Any]:
-    """Returns the number of tokens (batch,) to keep of each text of a row; the longer text is truncated first.
+    """Returns the number of tokens (batch,) to keep of each text of a row.
+
+    Pairs are truncated as by `longest_first` of Hugging Face's fast tokenizers: only the longer text if the other one
+    fits into half of the row. If both are longer, each gets half; of an odd number of tokens the longer text gets one
+    more, and the second text if both have the same length.
 
     `lengths` are the numbers of tokens of each text (batch,), and `room` is the maximum number of tokens per row, both
     without special tokens. `library` is the module of the arrays: TensorFlow or NumPy.
@@ -177,5 +181,6 @@ def count_kept_tokens(lengths: Sequence[Any], room: int, library: Any) -> list[A
     if len(lengths) == 1:
         return [library.minimum(lengths[0], room)]
     first, second = lengths
-    kept = library.minimum(first, library.maximum(room - second, (room + 1) // 2))
+    half = (room + library.minimum(library.maximum(first - second, 0), 1)) // 2
+    kept = library.minimum(first, library.maximum(room - second, half))
     return [kept, library.minimum(second, room - kept)]

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
+import tokenizers
 
 from keras_bert.options.data import Lowercasing
-from keras_bert.tokenizers.base import BaseTokenizer
+from keras_bert.tokenizers.base import BaseTokenizer, count_kept_tokens
 from keras_bert.tokenizers.loading import load_eager_tokenizer, load_tokenizer
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 from keras_bert.tokenizers.tokenizer import Tokenizer
@@ -82,3 +84,16 @@ def test_texts_that_cannot_be_encoded(tmp_path: Path) -> None:
         ):
             with pytest.raises((TypeError, ValueError), match=message):
                 tokenizer.encode(texts, pairs, max_length=length)
+
+
+@pytest.mark.parametrize("room", [3, 6, 7])
+def test_pairs_keep_the_tokens_that_fast_tokenizers_keep(room):
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "b": 1}, unk_token="a"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer.enable_truncation(room, strategy="longest_first")
+    pairs = [(first, second) for first in range(1, 10) for second in range(1, 10)]
+    rows = [tokenizer.encode("a " * first, "b " * second).ids for first, second in pairs]
+    for library in (np, tf):
+        lengths = [library.constant(side) if library is tf else np.array(side) for side in zip(*pairs, strict=True)]
+        kept = np.transpose([np.asarray(side) for side in count_kept_tokens(lengths, room, library)])
+        assert kept.tolist() == [[row.count(0), row.count(1)] for row in rows]
