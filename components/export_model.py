@@ -68,7 +68,7 @@ def export_model(
             near a tie may differ. If the range of a tensor is wide, such as a feed-forward output with one value of 195
             and all others about 1, or many rows are near ties, as the starts and ends of answers are, a last bit moves
             an answer as far as quantization does; then the share may be as small as `expected_agreement` says. Files
-            with integers alone must agree to 95 %.
+            with integers alone, and `model_int8.onnx`, must agree to 95 %.
 
     Raises:
         InputError: `export.dimension` is set for a task without vectors, or is not below their width; or an accelerator

