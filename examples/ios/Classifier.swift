@@ -1,10 +1,11 @@
 import Foundation
 import TensorFlowLite
 
-/// A label with its probability.
+/// A label with its calibrated probability, and whether that reaches the threshold of the model.
 struct Answer: Equatable {
   let label: String
   let probability: Double
+  let isSure: Bool
 }
 
 enum GoldenError: Error {
@@ -22,6 +23,15 @@ final class Classifier {
     let lengths: [Int]
   }
 
+  private struct Metrics: Decodable {
+    struct Calibration: Decodable {
+      let temperature: Double?
+      let threshold: Double?
+    }
+
+    let calibration: Calibration?
+  }
+
   private struct Golden: Decodable {
     let text: String
     let second: String?
@@ -36,6 +46,9 @@ final class Classifier {
   private let task: Task
   // The lengths of the signatures, the shortest first.
   private let lengths: [Int]
+  // Chosen on validation rows. Without a calibration logits stay as they are, and the model is sure of each answer.
+  private let temperature: Double
+  private let threshold: Double
   private let tokenizer: WordPiece
   private let interpreter: Interpreter
 
@@ -44,18 +57,21 @@ final class Classifier {
     task = try Self.decode(Task.self, of: folder.appendingPathComponent("task.json"))
     let records = try Self.decode([String: Record].self, of: folder.appendingPathComponent("export.json"))
     lengths = records[Self.file]!.lengths
+    let metrics = try Self.decode(Metrics.self, of: folder.appendingPathComponent("metrics.json"))
+    temperature = metrics.calibration?.temperature ?? 1
+    threshold = metrics.calibration?.threshold ?? 0
     let (vocabulary, characters) = (try Self.text(of: folder, "vocab.txt"), try Self.text(of: folder, "characters.txt"))
     // A model with byte-level BPE or unigram has Subwords.swift, which reads subwords.txt.
     tokenizer = WordPiece(pieces: vocabulary.split(separator: "\n").map(String.init), characters: characters)
     interpreter = try Interpreter(modelPath: folder.appendingPathComponent(Self.file).path)
   }
 
-  /// The labels of a text, or of a pair, the most probable first.
+  /// The labels of a text, or of a pair, the most probable first, with the probabilities of `predict`.
   func classify(_ texts: String...) throws -> [Answer] {
     let logits = try run(encode(texts))
-    let powers = logits.map { exp(Double($0 - logits.max()!)) }
-    let total = powers.reduce(0, +)
-    return zip(task.labels, powers).map { Answer(label: $0, probability: $1 / total) }
+    let powers = logits.map { exp(Double($0 - logits.max()!) / temperature) }
+    let probabilities = powers.map { $0 / powers.reduce(0, +) }
+    return zip(task.labels, probabilities).map { Answer(label: $0, probability: $1, isSure: $1 >= threshold) }
       .sorted { $0.probability > $1.probability }
   }
 

@@ -26,6 +26,7 @@ struct ClassifierApp: App {
         ForEach(answers, id: \.label) { answer in
           Text(String(format: "%.3f  %@", answer.probability, answer.label))
         }
+        if answers.first?.isSure == false { Text("not sure") }
         Text(golden)
       }
     }

@@ -9,7 +9,10 @@ const INPUTS = ["token_ids", "segment_ids", "padding_mask"];
 
 const read = async (name) => (await fetch(`model/${name}`)).text();
 const [vocabulary, characters] = await Promise.all(["vocab.txt", "characters.txt"].map(read));
-const [task, records, golden] = (await Promise.all(["task.json", "export.json", "golden.json"].map(read))).map(JSON.parse);
+const files = ["task.json", "export.json", "golden.json", "metrics.json"];
+const [task, records, golden, metrics] = (await Promise.all(files.map(read))).map(JSON.parse);
+// Chosen on validation rows. Without a calibration logits stay as they are, and the model is sure of each answer.
+const [temperature, threshold] = [metrics.calibration?.temperature ?? 1, metrics.calibration?.threshold ?? 0];
 const tokenizer = new WordPiece(vocabulary.replace(/\n$/, "").split("\n"), characters);
 await loadLiteRt("node_modules/@litertjs/core/wasm/");
 const model = await loadAndCompile(`model/${FILE}`, { accelerator: "wasm" });
@@ -29,12 +32,13 @@ async function run(row) {
   return logits;
 }
 
-/** The labels of a text, or of a pair, the most probable first. */
+/** The labels of a text, or of a pair, the most probable first, with calibrated probabilities, as `predict` gives them. */
 export async function classify(...texts) {
   const logits = await run(encode(texts));
-  const powers = logits.map((logit) => Math.exp(logit - Math.max(...logits)));
+  const powers = logits.map((logit) => Math.exp((logit - Math.max(...logits)) / temperature));
   const total = powers.reduce((sum, power) => sum + power, 0);
-  return powers.map((power, place) => ({ label: task.labels[place], probability: power / total }))
+  return powers.map((power) => power / total)
+    .map((probability, place) => ({ label: task.labels[place], probability, isSure: probability >= threshold }))
     .sort((one, other) => other.probability - one.probability);
 }
 
@@ -57,6 +61,7 @@ let turn = checkGolden().then((difference) => {
 }).catch((error) => { check.textContent = error.message; });
 field.addEventListener("input", () => {
   turn = turn.then(() => classify(field.value)).then((labels) => {
-    answers.textContent = labels.map(({ label, probability }) => `${probability.toFixed(3)}  ${label}`).join("\n");
+    const lines = labels.map(({ label, probability }) => `${probability.toFixed(3)}  ${label}`);
+    answers.textContent = [...lines, ...(labels[0].isSure ? [] : ["not sure"])].join("\n");
   });
 });

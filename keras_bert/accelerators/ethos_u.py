@@ -69,6 +69,8 @@ def bound_arena(content: bytes) -> int:
     (plan,) = (model.buffers[entry.buffer].data for entry in model.metadata or () if entry.name == _PLAN)
     # A version, the number of the graph and of its tensors, and an offset of each; -1 for what is not in the arena.
     offsets = np.asarray(plan, np.uint8).view(np.int32)[3:].tolist()
-    sizes = [int(np.prod(tensor.shape)) * _BYTES.get(tensor.type, 1) for tensor in graph.tensors]
+    # The schema reads the shape of a scalar as None.
+    counts = [1 if tensor.shape is None else int(np.prod(tensor.shape)) for tensor in graph.tensors]
+    sizes = [count * _BYTES.get(tensor.type, 1) for count, tensor in zip(counts, graph.tensors, strict=True)]
     planned = max(offset + size for offset, size in zip(offsets, sizes, strict=True) if offset >= 0)
     return planned + _FILE + _TENSOR * len(graph.tensors) + _OPERATION * len(graph.operators)

@@ -83,7 +83,7 @@ export function findEntities(student, text) {
 
 /** Whether tags mark entities, and not, say, parts of speech. */
 export const areEntityTags = (labels) => labels.some((label) => /^[BIES]-/.test(label))
-  || (labels.includes("O") && labels.every((label) => "OBIES".includes(label)));
+  || (labels.includes("O") && labels.every((label) => /^[OBIES]$/.test(label)));
 
 /** The answer to a question from a context, which is read in windows; `text` is empty for no answer. */
 export function findAnswer({ tokenizer, model, settings }, question, context) {
@@ -159,13 +159,16 @@ function splitWords(sizes, room, overlap) {
   return runs;
 }
 
-/** The entities that tags mark, as conlleval reads BIO, IOB1 and IOBES (Tjong Kim Sang and De Meulder 2003). */
+/**
+ * The entities that tags mark, as conlleval reads BIO, IOB1 and IOBES (Tjong Kim Sang and De Meulder 2003). Tags of no scheme,
+ * such as `0` or `[SEP]`, mark none.
+ */
 function readTags(tags) {
   const spans = [];
   let open = null;
   const close = (last) => { spans.push({ ...open, last }); open = null; };
   tags.forEach((tag, place) => {
-    const [prefix, label] = [tag[0], tag.slice(2) || "_"];
+    const [, prefix, label = "_"] = tag.match(/^([BIES])(?:-(.+))?$/s) ?? [tag, "O"];
     if (open && ("OBS".includes(prefix) || label !== open.label)) close(place);
     if (!open && prefix !== "O") open = { label, first: place };
     if (open && "ES".includes(prefix)) close(place + 1);

@@ -26,7 +26,8 @@ def make_golden_rows(folder: Path) -> list[dict[str, Any]]:
 
     Returns:
         A row for each text or pair:
-        - `text`, the question in question answering; and `second`, for a pair;
+        - `text`, the question in question answering; and `second`, for a pair; `prompt`, for a text that is read behind
+          a prompt of an embedding: its name in `task.json`. All that follows is of the prompt and the text;
         - `pieces` and `offsets`: the ids of all tokens of the text and their offsets in characters (Unicode code
           points), without special tokens;
         - the model's inputs by name, truncated to its maximum length;
@@ -44,7 +45,15 @@ def make_golden_rows(folder: Path) -> list[dict[str, Any]]:
     singles: list[tuple[str, str | None]] = [(text, None) for text in TEXTS]
     pairs: list[tuple[str, str | None]] = list(zip(TEXTS, SECONDS, strict=True))
     rows = {"optional": singles + pairs, "required": pairs, "unused": singles, "compared": singles}[task.second_text]
-    return [_golden(task, tasks, text, second) for text, second in rows]
+    prompts = task.settings().get("prompts", {})
+    prompted = [
+        {"text": TEXTS[0], "prompt": name, **_golden(task, tasks, prompt + TEXTS[0], None)}
+        for name, prompt in prompts.items()
+    ]
+    return [
+        {"text": text, **({} if second is None else {"second": second}), **_golden(task, tasks, text, second)}
+        for text, second in rows
+    ] + prompted
 
 
 def write_golden(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -77,8 +86,6 @@ def add_calibrated_answers(folder: Path) -> None:
 def _golden(task: Task, tasks: Mapping[ExportedFile, Task], text: str, second: str | None) -> dict[str, Any]:
     ids, starts, ends = task.tokenizer.tokenize_with_offsets([text])
     return {
-        "text": text,
-        **({} if second is None else {"second": second}),
         "pieces": ids.to_list()[0],
         "offsets": [list(place) for place in zip(starts.to_list()[0], ends.to_list()[0], strict=True)],
         **{name: values[0].tolist() for name, values in _encode(task, text, second).items()},

@@ -200,7 +200,7 @@ class _OperandPass(LiteGraphWriter):
             shape = self._shape(number)
             wide = (*(1,) * (axes - len(shape)), *shape)
             chain = [number, *self._unpacked(number)]
-            is_constant = self._is_constant(chain[-1])
+            is_constant = self._model.buffers[self._graph.tensors[chain[-1]].buffer].data is not None
             if len(shape) in (0, axes) or (is_constant and set(shape[:-1]) <= {1}):
                 continue
             if is_constant and all(self._readers[tensor] == 1 for tensor in chain):
@@ -225,6 +225,3 @@ class _OperandPass(LiteGraphWriter):
         """The tensor that `DEQUANTIZE` makes this one of; empty for other tensors."""
         maker = self._makers.get(number)
         return [int(maker.inputs[0])] if maker is not None and self._kind(maker) == _Kind.DEQUANTIZE else []
-
-    def _is_constant(self, number: int) -> bool:
-        return self._model.buffers[self._graph.tensors[number].buffer].data is not None

@@ -146,9 +146,12 @@ def read_specification(file: Path) -> Any:
     """
     from google.protobuf.message import DecodeError
 
-    with silenced():
-        from coremltools.proto import Model_pb2
-
+    try:
+        with silenced():
+            from coremltools.proto import Model_pb2
+    except ImportError:
+        way_out = "pip install keras-bert-edge[accelerators]"
+        raise ValueError(f"{file} can only be read with the Python package coremltools: {way_out}") from None
     try:
         return Model_pb2.Model.FromString(file.read_bytes())
     except (DecodeError, OSError) as error:

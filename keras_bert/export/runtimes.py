@@ -227,7 +227,14 @@ class OnnxModel:
         return self(**{name: batch[name] for name in self.inputs})
 
     def __call__(self, **inputs: Array) -> Any:
-        """As `TFLiteModel`, but outputs per token have values for padding, too."""
+        """As `TFLiteModel`, but outputs per token have values for padding, too.
+
+        Raises:
+            ValueError: the runtime refuses the inputs; or a token id is below 0, for which ONNX takes a row from the
+                end of the table.
+        """
+        if (lowest := int(np.min(inputs["token_ids"], initial=0))) < 0:
+            raise ValueError(f"{self._path} needs token ids of at least 0, got {lowest}")
         given = {self.inputs[name][0]: np.asarray(values, self.inputs[name][1]) for name, values in inputs.items()}
         try:
             outputs = dict(zip(self._names, self._session.run(self._names, given), strict=True))

@@ -5,6 +5,9 @@ from typing import Any, NamedTuple
 
 from keras_bert.core.folders import read_json_file
 
+# Logits that are divided by a smaller number may be infinite, and have no softmax then.
+_LEAST_TEMPERATURE = 1e-30
+
 
 class Calibration(NamedTuple):
     """Temperature and threshold that were chosen on validation rows.
@@ -47,4 +50,6 @@ def calibration_of(table: Any, file: Path) -> Calibration:
     is_positive = all(type(value) in (int, float) and 0 < value < float("inf") for value in numbers.values())
     if not (isinstance(table, dict) and is_positive):
         raise ValueError(f"{file}: calibration must hold positive numbers, got {table}")
+    if numbers.get("temperature", 1) < _LEAST_TEMPERATURE:
+        raise ValueError(f"{file}: calibration.temperature must be at least {_LEAST_TEMPERATURE}, got {table}")
     return Calibration(**numbers)

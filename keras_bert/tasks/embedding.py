@@ -213,8 +213,23 @@ class Embedding(Task):
         return self.model
 
     def transformers_outputs(self, outputs: Any) -> dict[str, Any]:
-        """The states of all tokens, and the vectors."""
-        return {HIDDEN_STATES: outputs["sequence_output"], SENTENCE_VECTOR: outputs["embedding"]}
+        """The states of all tokens, and the vectors.
+
+        Readers make a vector by pooling the states. Where a pooled state is not the vector, see `pools_to_vector`, each
+        token has the vector as its state, so that every pooling gives it.
+        """
+        import keras
+
+        states, vector = outputs["sequence_output"], outputs["embedding"]
+        if not self.pools_to_vector:
+            shape = (*keras.ops.shape(states)[:2], vector.shape[-1])
+            states = keras.ops.broadcast_to(vector[:, None], shape)
+        return {HIDDEN_STATES: states, SENTENCE_VECTOR: vector}
+
+    @property
+    def pools_to_vector(self) -> bool:
+        """Whether the vector is a pooled state, apart from its length: neither projected, truncated nor joined."""
+        return not {"projections", "dimension"} & self.head().keys() and "+" not in self.head()["pooling"]
 
     @classmethod
     def build(

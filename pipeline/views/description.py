@@ -48,7 +48,7 @@ def read_description(file: Path) -> dict[str, Any]:
         raise InputError(str(error)) from None
     try:
         attached = {name: json.loads(held[f"{name}.json"]) for name in _READ if f"{name}.json" in held}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{file} cannot be read: {error}") from None
     if WEB_FOLDER in file.parts and TASK_FILE not in held:
         raise InputError(
@@ -165,7 +165,8 @@ def read_accelerators(file: Path, names: Sequence[str]) -> dict[str, dict[str, A
 
     if file.suffix != ".tflite":
         raise InputError(f"--accelerators needs a .tflite file, got {file}")
-    entries = read_description(file).get("entries", 1)
+    description = read_description(file)
+    entries, export = description.get("entries", 1), description["export"]
     covered: dict[str, dict[str, Any]] = {}
     try:
         accelerators = [find_accelerator(name) for name in names or USUAL]
@@ -177,6 +178,8 @@ def read_accelerators(file: Path, names: Sequence[str]) -> dict[str, dict[str, A
     for accelerator in accelerators:
         obstacle = accelerator.find_obstacle()
         try:
+            if export:
+                accelerator.check_recipe(export.get("recipe"))
             with temporary_folder() as folder:
                 coverage = None if obstacle else accelerator.cover(file, Path(folder), entries - 1)
         except AcceleratorError as error:

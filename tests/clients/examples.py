@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
-from keras_bert.clients.golden import make_golden_rows, write_golden
+from keras_bert.clients.golden import add_calibrated_answers, make_golden_rows, write_golden
 from keras_bert.clients.page import write_tokenizers
+from keras_bert.core.folders import GOLDEN_FILE, METRICS_FILE
 from tests.docs.blocks import REPOSITORY, read_blocks
 from tests.keras_bert.clients.exported import LENGTHS, export_folder
 from tests.keras_bert.export.word_tasks import make_task
 
+# Sure of some rows only.
+CALIBRATION = {"temperature": 0.5, "threshold": 0.5}
 _COPIES = re.compile(r"^(mkdir|cp|\{) .*", re.MULTILINE)
 
 
@@ -26,8 +29,12 @@ def copy_example(name: str, folder: Path) -> tuple[Path, list[dict[str, Any]]]:
     (pushed / "model_float32.tflite").rename(pushed / "model.tflite")
     (pushed / "export.json").write_text(json.dumps({"model.tflite": {"lengths": LENGTHS}}))
     write_tokenizers(pushed)
-    rows = make_golden_rows(pushed)
-    write_golden(pushed, rows)
+    write_golden(pushed, make_golden_rows(pushed))
+    metrics = json.loads((pushed / METRICS_FILE).read_text())
+    (pushed / METRICS_FILE).write_text(json.dumps({**metrics, "calibration": CALIBRATION}))
+    add_calibrated_answers(pushed)
+    rows = json.loads((pushed / GOLDEN_FILE).read_text())
+    assert {row["calibrated"]["is_sure"] for row in rows} == {True, False}
     shutil.copytree(REPOSITORY / "examples" / name, place)
     (block,) = (block for block in read_blocks((place / "README.md").read_text(), name) if block.language == "sh")
     commands = [f"PUSHED={pushed}", *(match[0] for match in _COPIES.finditer(block.code))]
@@ -36,8 +43,9 @@ def copy_example(name: str, folder: Path) -> tuple[Path, list[dict[str, Any]]]:
 
 
 def check_answers(lines: list[str], rows: list[dict[str, Any]], tolerance: float = 1e-5) -> None:
-    """Compares the label and the probability of each line with those of a row."""
+    """Compares the label, the probability and the sureness of each line with those of a row."""
     for line, row in zip(lines, rows, strict=True):
-        label, probability = line.split("\t")
-        assert label == row["answer"]["label"]
-        assert float(probability) == pytest.approx(row["answer"]["probability"], abs=tolerance)
+        label, probability, is_sure = line.split("\t")
+        expected = row["calibrated"]
+        assert (label, is_sure) == (expected["label"], str(expected["is_sure"]).lower())
+        assert float(probability) == pytest.approx(expected["probability"], abs=tolerance)

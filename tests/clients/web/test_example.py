@@ -20,8 +20,11 @@ def test_it_answers_as_golden_rows_say(tmp_path: Path) -> None:
     start, _, difference = seen["golden"].rpartition(" ")
     assert start == "golden.json: logits differ by at most"
     assert float(difference) < 1e-3
-    answers = [answer.splitlines()[0].split() for answer in seen["answers"]]
-    check_answers([f"{label}\t{probability}" for probability, label in answers], texts, tolerance=6e-4)
+    answers = [answer.splitlines() for answer in seen["answers"]]
+    sure = [str(lines[-1] != "not sure").lower() for lines in answers]
+    first = [lines[0].split() for lines in answers]
+    lines = [f"{label}\t{probability}\t{is_sure}" for (probability, label), is_sure in zip(first, sure, strict=True)]
+    check_answers(lines, texts, tolerance=6e-4)
     # A row with other ids is found.
     rows[3]["token_ids"][1] += 1
     (place / "model" / "golden.json").write_text(json.dumps(rows))

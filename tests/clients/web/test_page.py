@@ -68,6 +68,17 @@ def test_long_texts_are_read_to_their_end(folder: Path) -> None:
     assert_same(answers, [plain(answer) for answer in expected])
 
 
+def test_tags_of_no_scheme_mark_no_entities(tmp_path: Path) -> None:
+    task = make_task("token_classification")
+    task.labels = ("X", "B-film", "[SEP]")
+    folder = export_folder(task, tmp_path)
+    write_tokenizers(folder)
+    answers = [row["answer"] for row in ask("ask_page.mjs", folder, FILE, given=[{"text": text} for text in TEXTS])]
+    expected = [plain(answer) for answer in load_exported(folder).predict(TEXTS)]
+    assert_same(answers, expected)
+    assert {entity["label"] for answer in expected for entity in answer} == {"film"}
+
+
 def plain(value: Any) -> Any:
     if isinstance(value, list):
         return [plain(item) for item in value]

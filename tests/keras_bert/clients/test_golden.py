@@ -10,6 +10,7 @@ from keras_bert.export.bundle import attach_companions, load_exported
 from keras_bert.export.mediapipe import export_mediapipe
 from keras_bert.export.onnx import export_onnx
 from keras_bert.export.sample_texts import TEXTS
+from keras_bert.options.data import Prompts
 from tests.keras_bert.clients.exported import LENGTHS, export_folder
 from tests.keras_bert.export.word_tasks import SETTINGS, make_task
 from tests.samples import long_but
@@ -29,6 +30,18 @@ def test_rows_are_what_the_file_answers(kind: str, tmp_path: Path) -> None:
         output = output["embedding"] if kind == "embedding" else output
         np.testing.assert_allclose(np.array(row["outputs"]["model_float32.tflite"]), output[0], atol=1e-6)
         assert len(row["pieces"]) == len(row["offsets"]) == task.count_tokens([row["text"]])[0] - 2
+
+
+def test_each_prompt_has_a_row(tmp_path: Path) -> None:
+    task = make_task("embedding")
+    task.prompts = Prompts(query="film: ", passage="plot: ")
+    folder = export_folder(task, tmp_path)
+    *_, query, passage = make_golden_rows(folder)
+    assert [(row["text"], row["prompt"]) for row in (query, passage)] == [(TEXTS[0], "query"), (TEXTS[0], "passage")]
+    for row in (query, passage):
+        vector = load_exported(folder).predict([TEXTS[0]], prompt=row["prompt"])[0]
+        np.testing.assert_allclose(row["outputs"]["model_float32.tflite"], vector, atol=1e-6)
+    assert query["token_ids"] != passage["token_ids"]
 
 
 def test_answers_are_those_of_predict(tmp_path: Path) -> None:

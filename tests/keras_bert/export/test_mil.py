@@ -1,9 +1,11 @@
 """Operations of MIL in NumPy, by hand; `test_coreml.py` runs whole files, with the library that writes them."""
 
+import sys
+
 import numpy as np
 import pytest
 
-from keras_bert.export.mil import MilOperation
+from keras_bert.export.mil import MilOperation, read_specification
 
 HALF = np.float16
 
@@ -29,6 +31,13 @@ def test_results_are_rounded_to_the_type_and_have_the_shape_of_the_file():
     assert np.isinf(run("square", (2,), HALF, x=np.full(2, 300, np.float32))).all()
     with pytest.raises(ValueError, match=r"^made must have the shape \(3,\), got \(2,\)$"):
         run("add", (3,), x=tenths, y=tenths)
+
+
+def test_names_the_package_that_reads_files(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "coremltools.proto", None)
+    reason = r"model\.mlmodel can only be read with the Python package coremltools: pip install keras-bert-edge\["
+    with pytest.raises(ValueError, match=reason):
+        read_specification(tmp_path / "model.mlmodel")
 
 
 def test_refuses_what_it_would_compute_otherwise():

@@ -54,6 +54,14 @@ def test_padding_changes_nothing_and_a_row_that_is_too_long_is_refused(files):
         TFLiteModel(files / "model.tflite")(**dict.fromkeys(INPUT_NAMES, ones))
 
 
+def test_onnx_refuses_negative_token_ids(files):
+    """ONNX counts them from the end of the table."""
+    rows, _ = tiny.make_rows(1)
+    rows["token_ids"][0, 1] = -1
+    with pytest.raises(ValueError, match=r"model\.onnx needs token ids of at least 0, got -1$"):
+        OnnxModel(files / "model.onnx", 16)(**rows)
+
+
 def test_what_is_known_of_the_outputs_before_they_are_asked_for(files, tagger, embedder):
     assert TFLiteModel(files / "model.tflite").output.shape == (None, 2)
     assert OnnxModel(files / "model.onnx", 16).output.shape == ("batch", 2)

@@ -9,15 +9,26 @@ import pytest
 
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.compress.ranges import fixed_ranges
-from keras_bert.core.folders import WEB_FILE, WEB_FILES, WEB_FOLDER, WEB_HALF_FILE, WEB_INT8_FILE, WEB_STATIC_FILE
+from keras_bert.core.folders import (
+    HIDDEN_STATES,
+    SENTENCE_VECTOR,
+    WEB_FILE,
+    WEB_FILES,
+    WEB_FOLDER,
+    WEB_HALF_FILE,
+    WEB_INT8_FILE,
+    WEB_STATIC_FILE,
+)
 from keras_bert.export.bundle import load_exported
 from keras_bert.export.check import FLOAT32_TOLERANCE, check_parity, parity_tolerance
-from keras_bert.export.runtimes import OnnxModel
+from keras_bert.export.runtimes import INPUTS, OnnxModel, open_session
 from keras_bert.export.targets.onnx import TransformersJs
 from keras_bert.export.transformers_js import export_transformers_js
 from keras_bert.interop.hugging_face import from_hugging_face
 from keras_bert.models.encoder import input_names
+from keras_bert.options.data import Projection
 from keras_bert.tasks.classification import Classification
+from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 from tests.keras_bert.export.word_tasks import LENGTH, SETTINGS, make_task, make_texts
 from tests.keras_bert.interop.family_checkpoints import make_checkpoint
@@ -149,6 +160,24 @@ def test_a_file_with_grids_answers_as_the_rounded_model_does(exported, rows):
     assert rounded.count(onnx.TensorProto.INT8) == 2 * 2
 
 
+def test_no_pair_of_products_exceeds_int16(exported):
+    """x86 processors without VNNI add pairs of products of uint8 and int8 in int16, which saturates."""
+    graph = onnx.load(exported[1] / WEB_STATIC_FILE).graph
+    values = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    kernels = [
+        values[name]
+        for node in graph.node
+        if node.op_type == "DequantizeLinear"
+        for name in node.input[:1]
+        if name in values and values[name].dtype == np.int8 and values[name].ndim == 2
+    ]
+    assert len(kernels) == 2 * 6
+    for kernel in kernels:
+        first, second = kernel.astype(int)[0::2], kernel.astype(int)[1::2]
+        assert 255 * (np.abs(first) + np.abs(second)).max() < 2**15
+        assert np.abs(kernel.astype(int)).max() == 64
+
+
 def test_a_kernel_beside_no_grid_stays_float(tmp_path):
     task = make_task("classification")
     left = ("block_0/attention/value",)
@@ -183,6 +212,27 @@ def test_states_whose_squares_float16_does_not_hold(tmp_path):
     expected = np.asarray(task.network()(rows))
     answers = ask(tmp_path / WEB_HALF_FILE, rows)
     check_parity("float16", expected, answers, parity_tolerance(expected, rows["padding_mask"], half=True))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"dimension": 12}, {"projections": [Projection(units=12)]}, {"pooling": "cls+mean"}]
+)
+def test_pooled_states_are_the_vectors_of_predict(settings, tmp_path):
+    task = make_task("embedding")
+    task = Embedding.build(task.encoder, task.tokenizer, max_length=LENGTH, **settings)
+    export_transformers_js(task, tmp_path)
+    texts = make_texts(8, 12)
+    encoded = task.tokenizer.encode(texts, max_length=LENGTH)
+    inputs = {name: np.asarray(encoded[ours], np.int64) for ours, name in INPUTS.items()}
+    names, session = [HIDDEN_STATES, SENTENCE_VECTOR], open_session(tmp_path / WEB_FILE)
+    states, vectors = session.run(names, inputs)
+    expected = task.predict(texts)
+    np.testing.assert_allclose(vectors, expected, atol=1e-4)
+    mask = inputs["attention_mask"][..., None]
+    pooled = (states * mask).sum(axis=1) / mask.sum(axis=1)
+    np.testing.assert_allclose(pooled, expected, atol=1e-4)
+    described = json.loads((tmp_path / WEB_FOLDER / "1_Pooling" / "config.json").read_text())
+    assert (described["word_embedding_dimension"], described["pooling_mode_mean_tokens"]) == (expected.shape[1], True)
 
 
 def test_a_model_without_segments_takes_none(tmp_path):

@@ -58,3 +58,8 @@ def test_what_says_nothing_leaves_all_as_it_is(tmp_path: Path, content: Any) -> 
 def test_other_values_are_refused(tmp_path: Path, wrong: Any) -> None:
     with pytest.raises(ValueError, match=r"metrics\.json: calibration must hold positive numbers, got "):
         read(tmp_path, {"calibration": wrong})
+
+
+def test_refuses_temperatures_that_make_logits_infinite(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"metrics\.json: calibration\.temperature must be at least 1e-30, got "):
+        read(tmp_path, {"calibration": {"temperature": 1e-320}})

@@ -7,8 +7,9 @@ import onnx
 import pytest
 
 from components.dsl.errors import InputError
+from keras_bert.accelerators.micro import TfliteMicro
 from keras_bert.export.attachments import attach_entries
-from pipeline.views.description import _lines, read_description
+from pipeline.views.description import _lines, read_accelerators, read_description
 from tests.pipeline.command_line import refused, said
 
 SPREAD = {"accuracy": {"mean": 0.875, "sd": 0.01, "seeds": [0.865, 0.885]}}
@@ -86,6 +87,24 @@ def test_what_cannot_be_shown_is_refused_in_one_line(
     attach_entries(path, {name: json.dumps(content).encode() for name, content in (HELD | changed).items()})
     line = refused(capsys, "describe", path, "--json")
     assert "model.tflite must hold task.json, export.json, metrics.json, origin.json as they are written here" in line
+
+
+def test_nested_attachments_are_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(b"a model")
+    held = {name: json.dumps(content).encode() for name, content in HELD.items()}
+    attach_entries(path, held | {"metrics.json": b"[" * 100_000 + b"]" * 100_000})
+    assert "model.tflite cannot be read: maximum recursion depth exceeded" in refused(capsys, "describe", path)
+
+
+def test_accelerators_name_the_recipe_that_they_do_not_take(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TfliteMicro, "find_obstacle", lambda self: None)
+    monkeypatch.setattr("keras_bert.export.tflite_kinds.takes_text", lambda file: False)
+    export = {"model.tflite": {"recipe": "mixed_wi8_ai8", "weights": "int8", "lengths": [32, 64], "libraries": {}}}
+    attach_entries(file, {"export.json": json.dumps(export).encode()})
+    covered = read_accelerators(file, ["tflite-micro"])
+    reason = "tflite-micro takes files of static_wi8_ai8, got mixed_wi8_ai8"
+    assert covered == {"tflite-micro": {"obstacle": reason}}
 
 
 def test_files_for_the_web_say_which_file_describes_them(tmp_path: Path) -> None:

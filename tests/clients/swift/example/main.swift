@@ -11,5 +11,5 @@ let classifier = try Classifier(folder: folder)
 print(try classifier.checkGolden())
 for row in try JSONDecoder().decode([Texts].self, from: Data(contentsOf: folder.appendingPathComponent("golden.json"))) {
   let answers = try row.second.map { try classifier.classify(row.text, $0) } ?? classifier.classify(row.text)
-  print("\(answers[0].label)\t\(answers[0].probability)")
+  print("\(answers[0].label)\t\(answers[0].probability)\t\(answers[0].isSure)")
 }

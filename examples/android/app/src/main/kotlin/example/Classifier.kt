@@ -9,8 +9,8 @@ import kotlin.math.exp
 import org.json.JSONArray
 import org.json.JSONObject
 
-/** A label with its probability. */
-data class Answer(val label: String, val probability: Double)
+/** A label with its calibrated probability, and whether that reaches the threshold of the model. */
+data class Answer(val label: String, val probability: Double, val isSure: Boolean)
 
 /**
  * A classifier of a pushed folder: from a text, or a pair of texts, to the probabilities of the labels.
@@ -33,16 +33,21 @@ class Classifier private constructor(
     // The lengths of the signatures, the shortest first.
     private val lengths = JSONObject(text("export.json")).getJSONObject(FILE).getJSONArray("lengths")
         .let { numbers -> List(numbers.length()) { numbers.getInt(it) } }
+    // Chosen on validation rows. Without a calibration logits stay as they are, and the model is sure of each answer.
+    private val calibration = JSONObject(text("metrics.json")).optJSONObject("calibration") ?: JSONObject()
+    private val temperature = calibration.optDouble("temperature", 1.0)
+    private val threshold = calibration.optDouble("threshold", 0.0)
     // A model with byte-level BPE or unigram has Subwords.kt: Subwords(pieces, text("subwords.txt")).
     private val tokenizer = WordPiece(text("vocab.txt").removeSuffix("\n").split("\n"), text("characters.txt"))
     private val buffers = HashMap<String, Buffers>()
 
-    /** The labels of a text, or of a pair, the most probable first. */
+    /** The labels of a text, or of a pair, the most probable first, with the probabilities of `predict`. */
     fun classify(vararg texts: String): List<Answer> {
         val logits = run(encode(*texts))
         val largest = logits.max()
-        val powers = logits.map { exp((it - largest).toDouble()) }
-        return labels.mapIndexed { place, label -> Answer(label, powers[place] / powers.sum()) }
+        val powers = logits.map { exp((it - largest) / temperature) }
+        val probabilities = powers.map { it / powers.sum() }
+        return labels.zip(probabilities) { label, probability -> Answer(label, probability, probability >= threshold) }
             .sortedByDescending { it.probability }
     }
 

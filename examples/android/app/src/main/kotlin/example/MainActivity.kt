@@ -36,8 +36,10 @@ class MainActivity : Activity() {
             override fun onTextChanged(text: CharSequence?, start: Int, before: Int, count: Int) = Unit
 
             override fun afterTextChanged(text: Editable?) {
-                val lines = classifier.classify(text.toString()).map { String.format("%.3f  %s", it.probability, it.label) }
-                answers.text = lines.joinToString("\n")
+                val ranking = classifier.classify(text.toString())
+                val lines = ranking.map { String.format("%.3f  %s", it.probability, it.label) }
+                val hint = if (ranking.first().isSure) emptyList<String>() else listOf("not sure")
+                answers.text = (lines + hint).joinToString("\n")
             }
         })
         val column = LinearLayout(this).apply { orientation = LinearLayout.VERTICAL }
