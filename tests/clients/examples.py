@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from keras_bert.clients.golden import add_calibrated_answers, make_golden_rows, write_golden
@@ -16,8 +17,6 @@ from tests.docs.blocks import REPOSITORY, read_blocks
 from tests.keras_bert.clients.exported import LENGTHS, export_folder
 from tests.keras_bert.export.word_tasks import make_task
 
-# Sure of some rows only.
-CALIBRATION = {"temperature": 0.5, "threshold": 0.5}
 _COPIES = re.compile(r"^(mkdir|cp|\{) .*", re.MULTILINE)
 
 
@@ -30,16 +29,28 @@ def copy_example(name: str, folder: Path) -> tuple[Path, list[dict[str, Any]]]:
     (pushed / "export.json").write_text(json.dumps({"model.tflite": {"lengths": LENGTHS}}))
     write_tokenizers(pushed)
     write_golden(pushed, make_golden_rows(pushed))
-    metrics = json.loads((pushed / METRICS_FILE).read_text())
-    (pushed / METRICS_FILE).write_text(json.dumps({**metrics, "calibration": CALIBRATION}))
-    add_calibrated_answers(pushed)
-    rows = json.loads((pushed / GOLDEN_FILE).read_text())
+    rows = calibrate(pushed, {"temperature": 1.5})
+    # Sure of some rows only.
+    rows = calibrate(pushed, {"temperature": 1.5, "threshold": np.median(list(map(_probability_of, rows)))})
     assert {row["calibrated"]["is_sure"] for row in rows} == {True, False}
     shutil.copytree(REPOSITORY / "examples" / name, place)
     (block,) = (block for block in read_blocks((place / "README.md").read_text(), name) if block.language == "sh")
     commands = [f"PUSHED={pushed}", *(match[0] for match in _COPIES.finditer(block.code))]
     subprocess.run(["sh", "-e", "-c", "\n".join(commands)], cwd=place, check=True)
     return place, rows
+
+
+def calibrate(folder: Path, calibration: dict[str, float]) -> list[dict[str, Any]]:
+    """Writes a calibration into a folder; returns the rows of its `golden.json` with the calibrated answers."""
+    metrics = json.loads((folder / METRICS_FILE).read_text())
+    (folder / METRICS_FILE).write_text(json.dumps({**metrics, "calibration": calibration}))
+    add_calibrated_answers(folder)
+    rows: list[dict[str, Any]] = json.loads((folder / GOLDEN_FILE).read_text())
+    return rows
+
+
+def _probability_of(row: dict[str, Any]) -> float:
+    return float(row["calibrated"]["probability"])
 
 
 def check_answers(lines: list[str], rows: list[dict[str, Any]], tolerance: float = 1e-5) -> None:

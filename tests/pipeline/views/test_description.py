@@ -97,12 +97,15 @@ def test_nested_attachments_are_refused_in_one_line(tmp_path: Path, capsys: pyte
     assert "model.tflite cannot be read: maximum recursion depth exceeded" in refused(capsys, "describe", path)
 
 
-def test_accelerators_name_the_recipe_that_they_do_not_take(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_accelerators_name_the_recipe_that_they_do_not_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TfliteMicro, "find_obstacle", lambda self: None)
     monkeypatch.setattr("keras_bert.export.tflite_kinds.takes_text", lambda file: False)
     export = {"model.tflite": {"recipe": "mixed_wi8_ai8", "weights": "int8", "lengths": [32, 64], "libraries": {}}}
-    attach_entries(file, {"export.json": json.dumps(export).encode()})
-    covered = read_accelerators(file, ["tflite-micro"])
+    path = tmp_path / "model.tflite"
+    path.write_bytes(b"a model")
+    held = {name: json.dumps(content).encode() for name, content in (HELD | {"export.json": export}).items()}
+    attach_entries(path, held)
+    covered = read_accelerators(path, ["tflite-micro"])
     reason = "tflite-micro takes files of static_wi8_ai8, got mixed_wi8_ai8"
     assert covered == {"tflite-micro": {"obstacle": reason}}
 
