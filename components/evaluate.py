@@ -20,6 +20,7 @@ from components.scoring.candidates import (
     read_timed_rows,
     timing_work,
 )
+from components.scoring.causes import find_causes
 from components.scoring.engines import EngineScore, engine_work, read_engines, score_engines
 from components.scoring.records import count_records
 from components.scoring.registry import TASK_SCORING
@@ -179,6 +180,8 @@ def evaluate(
     decision = judge(metrics.models)
     if not_compared:
         decision = decision._replace(reasons=[*decision.reasons, not_compared])
+    if not decision.blessed:
+        decision = decision._replace(causes=find_causes(examples, (teachers or students)[kept]))
     evaluation.write(metrics, _describe_answers(scorer, test, best.answers, calibration, test_logits))
     blessing.write(decision)
     evaluation.counts = {"test_rows": len(test), metric: metrics.score.mean}

@@ -134,6 +134,8 @@ def ingest_examples(
     write_features(examples.path, content)
     schema = infer_schema(splits["train"], source, max_length, load_eager_tokenizer(vocabulary.path))
     examples.write_json(SCHEMA_FILE, dataclasses.asdict(schema))
+    for clause in schema.describe_truncation(cut["train"]):
+        logger.warning(clause)
     examples.counts = dict(counts) | _name_overlap(overlap, "in") | _name_overlap(near_overlap, "near")
     if labels:
         write_labels(examples.path, labels)

@@ -104,7 +104,8 @@ def push(
     decision = blessing.read()
     if not decision.blessed:
         failed = [reason.removeprefix("NO: ") for reason in decision.reasons if reason.startswith("NO: ")]
-        raise Refusal("not pushed, because it was not blessed: " + "; ".join(failed))
+        causes = f". Likely causes: {'; '.join(decision.causes)}" if decision.causes else ""
+        raise Refusal(f"not pushed, because it was not blessed: {'; '.join(failed)}{causes}")
     target = Path(root, folder).absolute()
     target.mkdir(parents=True, exist_ok=True)
     metrics = evaluation.read()

@@ -95,9 +95,11 @@ class RowLengths(NamedTuple):
     tokens: float
 
     @classmethod
-    def of_tokens(cls, lengths: Sequence[int], rows: int, max_length: int) -> "RowLengths":
-        """The lengths of `rows` rows, of which some have `lengths` tokens."""
-        windows = sum(max(1.0, count / max_length) for count in lengths) / len(lengths)
+    def of_tokens(cls, lengths: Sequence[int], rows: int, max_length: int, task: str) -> "RowLengths":
+        """The lengths of `rows` rows, of which some have `lengths` tokens; most tasks truncate longer rows."""
+        windows = 1.0
+        if TASK_ROWS[task].long_rows != "truncated":
+            windows = sum(max(1.0, count / max_length) for count in lengths) / len(lengths)
         return cls(rows * windows, sum(min(count, max_length) for count in lengths) / len(lengths))
 
 
@@ -121,7 +123,7 @@ def list_trainings(settings: Settings) -> list[TrainingWork] | None:
         shared.append(TrainingWork(pretraining.steps * pretraining.batch_size, settings.max_length, size))
     task, rows = TASK_ROWS[source.task], source.splits()["train"]
     tokens = measure_tokens(rows, task, checkpoint.tokenizer())
-    lengths = RowLengths.of_tokens(tokens.lengths, len(rows), settings.max_length)
+    lengths = RowLengths.of_tokens(tokens.lengths, len(rows), settings.max_length, source.task)
     last = size if settings.student is None else size.shrink(settings.student)
     quantization, tuning, enabled = settings.quantization, settings.fine_tuning, enabled_capabilities(settings)
     # A teacher trains on rows, or on the texts that a capability makes of them.

@@ -187,11 +187,13 @@ class Decision(NamedTuple):
 
     Attributes:
         reasons: the comparisons behind it, `yes: ...` or `NO: ...`, and notes about what could not be compared.
+        causes: of a model that may not be pushed, what probably made it so, see `components.scoring.causes`.
     """
 
     blessed: bool
     reasons: Sequence[str]
     warnings: Sequence[str] = ()
+    causes: Sequence[str] = ()
 
 
 class Blessing(RecordArtifact[Decision]):

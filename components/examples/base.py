@@ -69,6 +69,9 @@ class TaskRows(abc.ABC, Generic[R]):
     answers_by_word: ClassVar[bool] = False
     """Whether a teacher answers each word of a row."""
 
+    long_rows: ClassVar[str] = "truncated"
+    """What becomes of rows with more tokens than the model reads."""
+
     encodes_separately: ClassVar[bool] = False
     """Whether a model reads each text of a row by itself."""
 

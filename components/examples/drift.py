@@ -12,6 +12,7 @@ from components.examples.row_schema import (
     count_tokens,
     decode_words,
     hash_row_words,
+    median_bin,
     numbers_of,
     share_above,
 )
@@ -169,7 +170,7 @@ def _label_shares(schema: RowSchema, labels: Mapping[str, int]) -> Drift:
 def compare_bins(name: str, expected: Sequence[int], got: Sequence[int], edges: Sequence[float]) -> Drift:
     """Rows in bins: the median's bin for people, and the index."""
     index, limit = _index_and_limit(expected, got)
-    before, now = (f"median {_median_bin(counts, edges)}" for counts in (expected, got))
+    before, now = (f"median {median_bin(counts, edges)}" for counts in (expected, got))
     return Drift(name, before, now, f"PSI {index:.3f} of {limit:.3f}", index > limit)
 
 
@@ -189,15 +190,6 @@ def _scripts(expected: Mapping[str, float], got: Mapping[str, float]) -> Drift:
     new = f"; new: {', '.join(fresh[:_NAMES_SHOWN])}" if fresh else ""
     measure = f"JS distance {distance:.3f} of {MOST_DISTANCE}{new}"
     return Drift("scripts", _largest(expected), _largest(got), measure, distance > MOST_DISTANCE or bool(fresh))
-
-
-def _median_bin(counts: Sequence[int], edges: Sequence[float]) -> str:
-    reached = 0
-    for place, edge in enumerate(edges):
-        reached += counts[place]
-        if 2 * reached >= sum(counts):
-            return f"up to {edge:g}"
-    return f"above {edges[-1]:g}" if edges else "equal"
 
 
 def _largest(shares: Mapping[str, float]) -> str:

@@ -20,6 +20,7 @@ class QuestionRows(TaskRows[Question]):
     """A question, its context and its answers; none where the context does not hold one."""
 
     name = "question_answering"
+    long_rows = "read in windows"
     fields = QUESTION_FIELDS
     plural_name = "contexts"
 

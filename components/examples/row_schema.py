@@ -35,6 +35,9 @@ _MOST_TOKENS, OTHER = 200, "other"
 # Bins of lengths and numbers: tenths of the training rows, as the population stability index is used (Siddiqi 2006).
 _BINS = 10
 
+# The share of training rows that may be truncated without a word.
+_MOST_TRUNCATED = 0.1
+
 # The most words of a reference; with 4 bytes each, it takes 87 kB as text.
 MOST_WORDS = 16_384
 
@@ -78,6 +81,13 @@ class RowSchema:
     new_words: float
     tokens: dict[str, int]
     tokens_per_word: float
+
+    def describe_truncation(self, share: float) -> list[str]:
+        """A clause if a large share of the training rows, 0 to 1, is truncated."""
+        if share <= _MOST_TRUNCATED:
+            return []
+        limit = f"max_length = {self.max_length} tokens (median: {median_bin(self.lengths, self.length_edges)})"
+        return [f"{100 * share:.1f} % of training rows have more than {limit} and are truncated; raise max_length"]
 
     @classmethod
     def parse(cls, content: Any, file: str) -> "RowSchema":
@@ -165,6 +175,16 @@ def count_bins(values: Sequence[float], edges: Sequence[float]) -> list[int]:
     places = np.searchsorted(np.asarray(edges, float), np.asarray(values, float))
     counts: list[int] = np.bincount(places, minlength=len(edges) + 1).tolist()
     return counts
+
+
+def median_bin(counts: Sequence[int], edges: Sequence[float]) -> str:
+    """The bin of the median: `up to 12`, `above 12`, or `equal` where there is one bin."""
+    reached = 0
+    for place, edge in enumerate(edges):
+        reached += counts[place]
+        if 2 * reached >= sum(counts):
+            return f"up to {edge:g}"
+    return f"above {edges[-1]:g}" if edges else "equal"
 
 
 def _columns_of(source: Any) -> dict[str, Any]:

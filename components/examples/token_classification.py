@@ -14,6 +14,7 @@ class TaggedRows(TaskRows[Sentence]):
     """The words of a sentence and their tags."""
 
     name = "token_classification"
+    long_rows = "split"
     fields = ("words", "tags")
     plural_name = "sentences"
     answers_by_word = True

@@ -86,12 +86,18 @@ def search_command(options: SimpleNamespace, console: Console) -> int:
     from pipeline.search.limits import Limits
     from pipeline.search.results import StudentResult
     from pipeline.search.tables import show_search
-    from pipeline.views.terminal import Terminal, write, write_warnings
+    from pipeline.views.terminal import Terminal, format_minutes, write, write_warnings
+    from pipeline.workload import guess_seconds
 
     limits = Limits.of(options.max_megabytes, options.max_milliseconds, options.min_share)
     tables = override_tables(read_tables(options.settings), options.set)
     search = _make_search(tables, limits, options, Terminal(console))
-    write_warnings(console, check_data(search.settings))
+    warnings, guess = check_data(search.settings), guess_seconds(search.settings)
+    if guess is not None and guess.alone > 60 * options.minutes:
+        # Not refused: it is a guess, and the search measures before it refuses.
+        took = f"takes about {format_minutes(*guess)} by a guess, and a search trains it several times"
+        warnings.append(f"--minutes {options.minutes:g} is probably too short: this job {took}")
+    write_warnings(console, warnings)
     result = search.run()
     show_search(result, console)
     for file in write_search(result, tables, search.runs.folder):

@@ -4,6 +4,7 @@ import dataclasses
 import math
 from typing import NamedTuple
 
+from components.examples.registry import TASK_ROWS
 from components.examples.row_traits import RowTraits, TokenTraits, percentile
 from components.examples.source_rows import AnySource
 from components.sources.checkpoint import Checkpoint
@@ -54,7 +55,7 @@ def propose_settings(
     for capability in CAPABILITIES:
         proposal = capability.propose(source, rows, rate)
         if proposal is not None:
-            read = RowLengths.of_tokens(tokens.lengths, proposal.texts, lengths[0].value)
+            read = RowLengths.of_tokens(tokens.lengths, proposal.texts, lengths[0].value, source.task)
             works = None if size is None else [TrainingWork(read.rows, read.tokens, size)]
             return Draft([*start, *proposal.tables], works)
     epochs = next((epochs for most, epochs in _EPOCHS if rows.rows <= most), _FEWEST_EPOCHS)
@@ -75,7 +76,7 @@ def propose_settings(
     tables.append(SettingsTable("quantization", [RECIPE, Setting("epochs", 1.0)]))
     if size is None:
         return Draft(tables, None)
-    read, last = RowLengths.of_tokens(tokens.lengths, rows.rows, lengths[0].value), student or size
+    read, last = RowLengths.of_tokens(tokens.lengths, rows.rows, lengths[0].value, source.task), student or size
     works = [TrainingWork(epochs * read.rows, read.tokens, size), TrainingWork(read.rows, read.tokens, last, last)]
     if student is not None:
         works.append(TrainingWork(epochs * read.rows, read.tokens, student, size))
@@ -88,9 +89,9 @@ def _propose_lengths(source: AnySource, checkpoint: Checkpoint, tokens: TokenTra
     limit = min(checkpoint.size("max_length") or _LONGEST, _LONGEST_WINDOW if is_question else _LONGEST)
     quantile = percentile(tokens.lengths, _KEPT_PERCENT)
     length = min(limit, max(_SHORTEST, _STEP * math.ceil(quantile / _STEP)))
-    longer = "read in windows" if is_question else "split" if source.task == "token_classification" else "truncated"
     share = sum(count > length for count in tokens.lengths) / len(tokens.lengths)
-    reason = f"{_KEPT_PERCENT} % of rows have at most {quantile} tokens; {100 * share:.1f} % are {longer}"
+    longer = f"{100 * share:.1f} % are {TASK_ROWS[source.task].long_rows}"
+    reason = f"{_KEPT_PERCENT} % of rows have at most {quantile} tokens; {longer}"
     settings = [Setting("max_length", length, reason)]
     question = percentile(tokens.first_lengths, _KEPT_PERCENT)
     if is_question and question > length // 6:

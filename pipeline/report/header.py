@@ -19,8 +19,8 @@ _NOTES = {
     "running": "The run goes on, or was killed.",
 }
 _REFUSED = (
-    "Train a better model, by other data or settings, or change the limit that the message names. The same command is "
-    "refused again until then; steps that a change does not concern are used again."
+    "Remove a cause that the message names, train with other data or settings, or change the limit that the message "
+    "names. The same command is refused again until then; steps that a change does not concern are used again."
 )
 
 

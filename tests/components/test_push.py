@@ -86,7 +86,7 @@ def push_once(
         "models": {"tflite int8": row},
         "calibration": calibration,
     }
-    decision = {"blessed": blessed, "reasons": ["yes: a", "NO: b"]}
+    decision = {"blessed": blessed, "reasons": ["yes: a", "NO: b"], "causes": ["c; d", "e"]}
     pushed = Pushed(folder / f"pushed-{number}")
     push.run(
         edges=list(edges),
@@ -256,7 +256,7 @@ def test_a_model_that_is_pushed_again_later_is_the_newest_again(tmp_path: Path) 
 
 
 def test_a_model_without_a_blessing_is_refused_with_the_reasons(tmp_path: Path) -> None:
-    with pytest.raises(Refusal, match=r"because it was not blessed: b$"):
+    with pytest.raises(Refusal, match=r"because it was not blessed: b\. Likely causes: c; d; e$"):
         push_once(tmp_path, 1, edge_model(tmp_path / "a"), blessed=False)
     assert not (tmp_path / "models").exists()
 

@@ -13,7 +13,15 @@ from pipeline import workload
 from pipeline.cli import main
 from pipeline.job.files import load_settings
 from pipeline.settings.schema import Settings
-from pipeline.workload import EncoderSize, TimeGuess, TrainingWork, estimate_seconds, guess_seconds, list_trainings
+from pipeline.workload import (
+    EncoderSize,
+    RowLengths,
+    TimeGuess,
+    TrainingWork,
+    estimate_seconds,
+    guess_seconds,
+    list_trainings,
+)
 from tests.pipeline.command_line import said
 from tests.pipeline.draft.tiny_rows import write_checkpoint, write_label_lists, write_reviews
 
@@ -93,6 +101,12 @@ def test_trainings_follow_the_settings(tmp_path: Path) -> None:
     ]
     assert {work.tokens for work in works} == {works[0].tokens}
     assert 6 <= works[0].tokens <= 9, "four to seven words, and two special tokens"
+
+
+def test_truncated_rows_take_the_time_of_what_is_read() -> None:
+    lengths = [727] * 3
+    assert RowLengths.of_tokens(lengths, 1028, 64, "classification") == (1028, 64)
+    assert RowLengths.of_tokens(lengths, 1028, 64, "question_answering") == (1028 * 727 / 64, 64)
 
 
 def test_one_student_of_all_teachers_trains_once(tmp_path: Path) -> None:

@@ -87,8 +87,9 @@ def test_the_same_command_does_not_help_a_refused_run(tmp_path: Path) -> None:
     root.run(node("a", makes={"out": "Text"}), node("push", "a", state="refused", message="no"), state="refused")
     (trouble,) = read_header(read_record(tmp_path), [], []).troubles
     assert trouble.remedy == (
-        "Train a better model, by other data or settings, or change the limit that the message names. The same command "
-        "is refused again until then; steps that a change does not concern are used again."
+        "Remove a cause that the message names, train with other data or settings, or change the limit that the "
+        "message names. The same command is refused again until then; steps that a change does not concern are used "
+        "again."
     )
 
 
