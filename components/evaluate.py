@@ -27,6 +27,7 @@ from components.scoring.registry import TASK_SCORING
 from components.scoring.scorer import ModelScorer, Scored, ScoredBaselines
 from components.scoring.significance import PairedDifference, compare_models
 from components.scoring.slices import score_slices, slice_texts
+from components.scoring.vector_drift import VECTORS_FILE, encode_vectors
 from components.sources.pushed_version import PushedVersion
 from components.sources.table import TableSource
 from components.training.model_folder import read_model
@@ -182,6 +183,8 @@ def evaluate(
         decision = decision._replace(reasons=[*decision.reasons, not_compared])
     if not decision.blessed:
         decision = decision._replace(causes=find_causes(examples, (teachers or students)[kept]))
+    if edges:
+        evaluation.write_json(VECTORS_FILE, encode_vectors(file.open(), file.file, validation))
     evaluation.write(metrics, _describe_answers(scorer, test, best.answers, calibration, test_logits))
     blessing.write(decision)
     evaluation.counts = {"test_rows": len(test), metric: metrics.score.mean}

@@ -27,6 +27,7 @@ from components.objects.mirror import address_of
 from components.objects.versions import RemoteVersions
 from components.scoring.model_card import write_model_card
 from components.scoring.records import ORIGINS, RECORD_FILES
+from components.scoring.vector_drift import VECTORS_FILE
 from components.sources.checkpoint import CheckpointOrigin
 from components.sources.pushed_version import ORIGIN_FILE, list_versions
 from components.sources.search_texts import SearchTexts, read_search_texts
@@ -116,7 +117,10 @@ def push(
         for file in choose_files(edge):
             copy_model(edge.file(file), (staging / file).parent)
         shutil.copyfile(evaluation.file("metrics.json"), staging / "metrics.json")
-        shutil.copyfile(examples.file(SCHEMA_FILE), staging / SCHEMA_FILE)
+        schema = examples.read_json(SCHEMA_FILE)
+        if evaluation.file(VECTORS_FILE).is_file():
+            schema["vectors"] = evaluation.read_json(VECTORS_FILE)
+        (staging / SCHEMA_FILE).write_text(format_json(schema))
         (staging / ORIGIN_FILE).write_text(format_json(made_of))
         records = {name: (staging / name).read_bytes() for name in RECORD_FILES}
         for model_file in filter(Path.is_file, (staging / name for name in MODEL_FILES)):

@@ -63,6 +63,7 @@ class RowSchema:
         new_words: the share of words that further rows should have and `words` has not, see `WordReference`.
         tokens: id of a token -> its occurrences, for the most frequent tokens; `other` has the sum of all others.
         tokens_per_word: the mean number of tokens of a word.
+        vectors: those of validation rows in the pushed file, see `components.scoring.vector_drift.encode_vectors`.
     """
 
     task: str
@@ -81,6 +82,7 @@ class RowSchema:
     new_words: float
     tokens: dict[str, int]
     tokens_per_word: float
+    vectors: str = ""
 
     def describe_truncation(self, share: float) -> list[str]:
         """A clause if a large share of the training rows, 0 to 1, is truncated."""

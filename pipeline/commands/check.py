@@ -32,6 +32,7 @@ def check_command(options: SimpleNamespace, console: Console) -> int:
     from components.examples.drift import compare_rows
     from components.examples.new_rows import read_new_rows
     from components.scoring.confidence_drift import compare_confidences
+    from components.scoring.vector_drift import compare_vectors
     from keras_bert.tokenizers.loading import load_eager_tokenizer
     from pipeline.views.tables import Table
     from pipeline.views.terminal import native_logs_hidden, write
@@ -45,6 +46,7 @@ def check_command(options: SimpleNamespace, console: Console) -> int:
     differences = compare_rows(schema, rows, tokenizer, is_labelled=is_labelled)
     with native_logs_hidden():
         differences += compare_confidences(options.against, rows)
+        differences += compare_vectors(schema.vectors, options.against, rows)
     headings = ("property", "training rows", "these rows", "measure, and its limit", "verdict")
     cells = [
         [row.name, row.expected, row.got, row.measure, "differs" if row.differs else "as before"] for row in differences

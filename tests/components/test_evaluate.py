@@ -20,6 +20,7 @@ from components.scoring.blessing import Thresholds
 from components.scoring.confidence_drift import compare_confidences
 from components.scoring.engines import EngineScore
 from components.scoring.registry import TASK_SCORING
+from components.scoring.vector_drift import compare_vectors
 from components.sources.pushed_version import PushedVersion
 from components.sources.table import TableSource
 from keras_bert.data.records import read_features
@@ -222,6 +223,12 @@ def test_labels_of_the_shipped_file_are_calibrated_on_validation_rows(tmp_path, 
     shutil.copy(tmp_path / "evaluation" / "metrics.json", pushed)
     (same,) = compare_confidences(pushed, read_rows(artifacts.examples, "validation"))
     assert same.measure.startswith("PSI 0.000 of ")
+    monkeypatch.setattr("components.scoring.vector_drift._FEWEST_ROWS", 5)
+    vectors = json.loads((tmp_path / "evaluation" / "vectors.json").read_text())
+    rows = read_rows(artifacts.examples, "validation")
+    (same,) = compare_vectors(vectors, pushed, rows)
+    assert (same.expected, same.got, same.differs) == (f"{len(rows)} rows", f"{len(rows)} rows", False)
+    assert compare_vectors("", pushed, rows) == []
 
 
 @pytest.mark.long
