@@ -68,14 +68,7 @@ class EncoderSize(NamedTuple):
 
 
 class TrainingWork(NamedTuple):
-    """A training of a job.
-
-    Attributes:
-        rows: the rows that pass through it, epochs included.
-        tokens: the mean number of tokens of a row.
-        encoder: the encoder that it trains.
-        teacher: the encoder that answers each row beside it; None if there is none.
-    """
+    """A training: the rows that pass through it, epochs included, their mean tokens, and who answers each row."""
 
     rows: float
     tokens: float

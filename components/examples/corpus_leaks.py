@@ -40,12 +40,7 @@ class CorpusLeaks(NamedTuple):
 
 
 class LeakJob(NamedTuple):
-    """The work on each shard.
-
-    Attributes:
-        scratch: the folder with the held-out texts, for the result of each shard.
-        removed: the relations of sentences to held-out texts that remove them; empty to write no shards.
-    """
+    """The work on each shard; nothing is written where no relation removes sentences."""
 
     scratch: str
     near: bool

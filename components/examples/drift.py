@@ -43,14 +43,7 @@ _NAMES_SHOWN = 5
 
 
 class Drift(NamedTuple):
-    """One property of rows, in training and now.
-
-    Attributes:
-        expected: its value in training, for people.
-        got: its value in the new rows.
-        measure: how far they differ, with the threshold.
-        differs: whether that is beyond the threshold.
-    """
+    """One property of rows, in training and now, and whether its measure is beyond the limit."""
 
     name: str
     expected: str

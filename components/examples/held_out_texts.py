@@ -23,13 +23,7 @@ _MOST_SENTENCES = 4
 
 
 class TextMatch(NamedTuple):
-    """Sentences of a document that hold held-out texts.
-
-    Attributes:
-        sentences: their places in the document.
-        equal: the numbers of the texts that stand there, white space, letter case and punctuation aside.
-        near: the numbers of other texts that nearly stand there.
-    """
+    """Places of sentences of a document, and the numbers of the texts that they hold, exactly or else nearly."""
 
     sentences: range
     equal: frozenset[int]

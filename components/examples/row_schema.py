@@ -47,22 +47,14 @@ class RowSchema:
     """Properties of training rows, and where later rows have their texts and labels.
 
     Attributes:
-        task: the task of the rows.
         source: fields of the source, such as the names of columns, without the files.
-        rows: the number of rows.
         max_length: the most tokens of a row that the model reads.
-        labels: occurrences of each label; empty for tasks without labels.
         length_edges: the largest number of tokens in each bin but the last, see `count_bins`.
-        lengths: rows in each bin of lengths.
         number_edges: likewise for the numbers of a regression or of similarities; empty for other tasks.
-        numbers: rows in each bin of numbers.
-        longer: the share of rows with more than `max_length` tokens.
-        scripts: the share of the letters in each script.
         unknown: the share of tokens that stand for text which the vocabulary does not have.
         words: the most frequent words, see `WordReference`.
         new_words: the share of words that further rows should have and `words` has not, see `WordReference`.
         tokens: id of a token -> its occurrences, for the most frequent tokens; `other` has the sum of all others.
-        tokens_per_word: the mean number of tokens of a word.
         vectors: those of validation rows in the pushed file, see `components.scoring.vector_drift.encode_vectors`.
     """
 

@@ -26,7 +26,6 @@ class SourceRows(NamedTuple):
     Attributes:
         labels: the labels in the order of their numbers; empty for tasks without labels.
         near_overlap: the counts of near texts, see `resolve_overlap`.
-        clauses: remarks for the user about the rows as they were read.
     """
 
     splits: Splits

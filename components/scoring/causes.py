@@ -7,27 +7,22 @@ from components.artifacts.standard import Model, TaskExamples
 from components.examples.row_schema import SCHEMA_FILE, RowSchema
 from components.training.model_folder import HISTORY_FILE
 
-# All limits are our choice: only models that were refused are looked at.
-# The share by which the mean loss of the last quarter of a training may be below that of the quarter before.
+# The share by which the mean loss of the last quarter of a training may be below that of the quarter before. All limits
+# are our choice: only models that were refused are looked at.
 _STILL_FALLING = 0.1
 _FEWEST_STEPS_A_LABEL = 10
 # English has 1.2 tokens a word in an English vocabulary, German and Spanish about 2.
 _MOST_TOKENS_A_WORD = 1.7
-# Validation losses so many times the training loss show that a model remembers its rows.
 _MOST_LOSS_RATIO = 1.5
 
 
 def find_causes(examples: TaskExamples, model: Model) -> list[str]:
-    """Clauses with a figure and a way out each; empty where the run shows no cause.
-
-    `model` is the model that learnt from the rows, with its history.
-    """
+    """Clauses with a figure and a way out each; `model` is the one that learnt from the rows, with its history."""
     from keras_bert.tokenizers.loading import load_eager_tokenizer
 
-    description = examples.features()
+    description, file = examples.features(), model.file(HISTORY_FILE)
     schema = RowSchema.parse(examples.read_json(SCHEMA_FILE), SCHEMA_FILE)
     causes = schema.describe_truncation(description.get("truncated_share", {}).get("train", 0.0))
-    file = model.file(HISTORY_FILE)
     history = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.is_file() else []
     causes += _judge_training([entry for entry in history if "loss" in entry], len(schema.labels))
     if schema.tokens_per_word > _MOST_TOKENS_A_WORD:
@@ -40,21 +35,16 @@ def find_causes(examples: TaskExamples, model: Model) -> list[str]:
 
 
 def _judge_training(history: list[dict[str, float]], labels: int) -> Iterator[str]:
-    """What the entries of a training say, which have losses."""
-    if not history:
-        return
-    steps, quarter = int(history[-1]["step"]), len(history) // 4
-    losses = [entry["loss"] for entry in history]
+    losses, quarter = [entry["loss"] for entry in history], len(history) // 4
     if quarter:
         before, last = (sum(part) / quarter for part in (losses[-2 * quarter : -quarter], losses[-quarter:]))
         if last < (1 - _STILL_FALLING) * before:
-            fall = f"from {before:.3g} to {last:.3g} in the last half of {steps} steps"
+            fall = f"from {before:.3g} to {last:.3g} in the last half of {history[-1]['step']:.0f} steps"
             yield f"the training loss still fell, {fall}; raise fine_tuning.epochs or learning_rate"
-    if steps < _FEWEST_STEPS_A_LABEL * labels:
-        yield f"a head of {labels} labels had only {steps} steps; raise fine_tuning.epochs"
-    validated = [entry for entry in history if "validation_loss" in entry]
-    if validated and validated[-1]["validation_loss"] > _MOST_LOSS_RATIO * validated[-1]["loss"]:
-        yield (
-            f"the validation loss {validated[-1]['validation_loss']:.3g} is far above the training loss "
-            f"{validated[-1]['loss']:.3g}; add rows, or lower fine_tuning.epochs"
-        )
+    if history and history[-1]["step"] < _FEWEST_STEPS_A_LABEL * labels:
+        yield f"a head of {labels} labels had only {history[-1]['step']:.0f} steps; raise fine_tuning.epochs"
+    validated = [(entry["validation_loss"], entry["loss"]) for entry in history if "validation_loss" in entry]
+    if validated and validated[-1][0] > _MOST_LOSS_RATIO * validated[-1][1]:
+        held_out, own = validated[-1]
+        rest = f"the training loss {own:.3g}; add rows, or lower fine_tuning.epochs"
+        yield f"the validation loss {held_out:.3g} is far above {rest}"

@@ -40,13 +40,13 @@ def compare_vectors(vectors: str, folder: Path, rows: Sequence[Any]) -> list[Dri
     Returns:
         One entry; none if there are no vectors, or fewer than 20 rows.
     """
+    import numpy as np
+
     from keras_bert.export.bundle import load_exported
 
     file = next((folder / name for name in (TFLITE_FILE, TFLITE_FLOAT_FILE) if (folder / name).is_file()), None)
-    if not vectors or len(rows) < _FEWEST_ROWS or file is None:
+    if not vectors or file is None:
         return []
-    import numpy as np
-
     try:
         before = np.frombuffer(base64.b64decode(vectors, validate=True), "<f2").reshape(-1, _WIDTH).astype(np.float64)
         after = _project(load_exported(folder, file.name), file, rows)
@@ -54,15 +54,12 @@ def compare_vectors(vectors: str, folder: Path, rows: Sequence[Any]) -> list[Dri
         raise InputError(
             f"--against must be a pushed model whose vectors can be compared, got {file}: {error}"
         ) from None
-    if after is None or len(before) < _FEWEST_ROWS:
+    if after is None or min(len(before), len(after)) < _FEWEST_ROWS:
         return []
     chance = math.sqrt((len(before) + len(after) + 1) / (12 * len(before) * len(after)))
     share, limit = tell_apart(before, after), 0.5 + max(_LEAST_MORE, _STANDARD_ERRORS * chance)
-    return [
-        Drift(
-            "vectors", f"{len(before)} rows", f"{len(after)} rows", f"AUROC {share:.3f} of {limit:.3f}", share > limit
-        )
-    ]
+    measure = f"AUROC {share:.3f} of {limit:.3f}"
+    return [Drift("vectors", f"{len(before)} rows", f"{len(after)} rows", measure, share > limit)]
 
 
 def tell_apart(before: "Array", after: "Array") -> float:
@@ -74,11 +71,9 @@ def tell_apart(before: "Array", after: "Array") -> float:
     from sklearn.preprocessing import StandardScaler
 
     rows, truth = np.concatenate([before, after]), np.repeat([0, 1], [len(before), len(after)])
-    ridge = RidgeClassifier(_STRENGTH * math.sqrt(len(rows)), class_weight="balanced")
+    model = make_pipeline(StandardScaler(), RidgeClassifier(_STRENGTH * len(rows) ** 0.5, class_weight="balanced"))
     folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=0)
-    return float(
-        cross_val_score(make_pipeline(StandardScaler(), ridge), rows, truth, scoring="roc_auc", cv=folds).mean()
-    )
+    return float(cross_val_score(model, rows, truth, scoring="roc_auc", cv=folds).mean())
 
 
 def _project(task: "Task", file: Path, rows: Sequence[Any]) -> "Array | None":
@@ -87,19 +82,16 @@ def _project(task: "Task", file: Path, rows: Sequence[Any]) -> "Array | None":
 
     from keras_bert.export.head_vectors import open_head_vectors
 
-    if file.suffix != ".tflite":
-        return None
     texts, seconds = TASK_SCORING[task.name].texts([rows[row] for row in draw_rows(len(rows), _MOST_ROWS)])
     if task.name in ("embedding", "retrieval"):
         texts, seconds = [*texts, *(seconds or [])], None
-    elif (model := open_head_vectors(file)) is None:
+    elif file.suffix == ".tflite":
+        task.model = open_head_vectors(file)
+    if file.suffix != ".tflite" or task.model is None:
         return None
-    else:
-        task.model = model
     outputs = (np.asarray(output, np.float64) for output in task.outputs(texts, seconds))
     # Outputs of tokens are 0 at padding.
     vectors = np.stack([output if output.ndim == 1 else output[output.any(axis=1)].mean(axis=0) for output in outputs])
     # Python's generator, unlike NumPy's, gives the same numbers in all versions.
-    generator = random.Random(0)
-    signs = np.array([generator.random() < 0.5 for _ in range(vectors.shape[1] * _WIDTH)])
-    return vectors @ np.where(signs, 1.0, -1.0).reshape(-1, _WIDTH) / math.sqrt(vectors.shape[1])
+    signs = random.Random(0).choices((-1.0, 1.0), k=vectors.shape[1] * _WIDTH)
+    return vectors @ np.reshape(signs, (-1, _WIDTH)) / math.sqrt(vectors.shape[1])

@@ -39,12 +39,7 @@ _LEAST_WORDS = 2.0
 
 
 class TableColumn(NamedTuple):
-    """A column of a table.
-
-    Attributes:
-        values: its values that are not empty, as they are; of a sample of rows.
-        rows: the index of each value's row in the table.
-    """
+    """A column of a table: its filled values in a sample of rows, and the indices of these rows."""
 
     name: str
     values: list[Any]

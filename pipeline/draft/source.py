@@ -73,12 +73,7 @@ class DraftRequest(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """A source, and the reasons for what was guessed about it.
-
-    Attributes:
-        reasons: a line each.
-        advice: the end of an error message about the source's rows: which guess may be wrong.
-    """
+    """A source, and the reasons for what was guessed about it."""
 
     source: AnySource
     reasons: list[str]

@@ -17,15 +17,7 @@ from pipeline.views.terminal import write
 
 
 class Table(NamedTuple):
-    """A table; the page of a run renders it as HTML with the macro `table` of `report/templates/parts.html`.
-
-    Attributes:
-        headings: of the columns.
-        rows: their cells; a cell may have several lines.
-        notes: lines below the table.
-        title: above the table.
-        justify: the side on which the cells of all columns but the first stand.
-    """
+    """A table; the page of a run renders it as HTML with the macro `table` of `report/templates/parts.html`."""
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
