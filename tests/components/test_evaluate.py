@@ -223,7 +223,8 @@ def test_labels_of_the_shipped_file_are_calibrated_on_validation_rows(tmp_path, 
     shutil.copy(tmp_path / "evaluation" / "metrics.json", pushed)
     (same,) = compare_confidences(pushed, read_rows(artifacts.examples, "validation"))
     assert same.measure.startswith("PSI 0.000 of ")
-    monkeypatch.setattr("components.scoring.vector_drift._FEWEST_ROWS", 5)
+    for name in ("_FEWEST_ROWS", "_FOLDS"):
+        monkeypatch.setattr(f"components.scoring.vector_drift.{name}", 2)
     vectors = json.loads((tmp_path / "evaluation" / "vectors.json").read_text())
     rows = read_rows(artifacts.examples, "validation")
     (same,) = compare_vectors(vectors, pushed, rows)
