@@ -74,7 +74,8 @@ def compare(options: argparse.Namespace, folder: Path) -> Table:
         sentences = folder / "sentences.txt"
         write_text(documents_of(part, folder), sentences)
         output = folder / "peer.tfrecord"
-        contestants["peer"] = sentences, partial(create, options.peer, sentences, options.vocabulary, output)
+        # The size of the raw text, as for ours: the peer's sentences are what is left of it.
+        contestants["peer"] = part, partial(create, options.peer, sentences, options.vocabulary, output)
     for text, workers in [(part, None), (options.text, None), (options.text, options.workers)]:
         name = "ours, default" if workers is None else f"ours, {workers} workers"
         contestants[f"{name}, {megabytes(text):.0f} MB"] = text, partial(ours, text, options.vocabulary, workers)

@@ -34,10 +34,11 @@ def quantize(
     Raises:
         InputError: the recipe does not fit the model.
     """
-    from keras_bert.compress.prune import Masks, find_sparsity, save_sparsity
+    from keras_bert.compress.prune import find_sparsity, save_sparsity
     from keras_bert.compress.quantization_parameters import QuantizationParameters, quantized_activations
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.models.encoder import input_names
+    from keras_bert.training.masks import Masks
 
     plan = training or Training()
     with reproducible_scope(plan.seed):

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from components.dsl.errors import InputError
 from pipeline.commands.command import BAD_INPUT, FAILED, INTERRUPTED, PROGRAM
+from pipeline.orchestrator.step_command import without_keras_settings
 
 GROUPS = {
     "Make a model": ("init", "run", "search", "schema"),
@@ -61,6 +62,7 @@ def program() -> None:
     """
 
 
+@without_keras_settings()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit status: see the epilog of `--help`."""
     codecs.register_error("json", _write_as_json)

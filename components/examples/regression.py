@@ -26,10 +26,13 @@ class RegressionRows(TextRows):
 
     def check(self, splits: Mapping[str, Sequence[TextRow]]) -> None:
         """Raises InputError if all numbers of validation or test rows are equal, or losses would overflow."""
-        from keras_bert.core.target_scale import TargetScale
+        from keras_bert.core.target_scale import TOO_CLOSE, TargetScale, fit_float32
 
         require_different_numbers(splits)
-        mean, deviation = TargetScale.of(float(row.label) for row in splits["train"])
+        numbers = [float(row.label) for row in splits["train"]]
+        if not fit_float32(numbers):
+            raise InputError(f"the numbers of train must {TOO_CLOSE}, got {numbers[:2]}")
+        mean, deviation = TargetScale.of(numbers)
         most = min(_MOST_DEVIATIONS * deviation, _LARGEST)
         for split, rows in splits.items():
             for row in rows:

@@ -12,52 +12,14 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_bert.compress.ranges import sublayers
 from keras_bert.compress.tfmot import pruning_schedule, pruning_utils
-from keras_bert.layers.dense import Dense
-from keras_bert.models.traces import check_attached
 from keras_bert.options.compression import Pruning
+from keras_bert.training.masks import Masks
 
 SPARSITY_FILE = "sparsity.json"
 
 # The number of times that masks are recomputed while the sparsity rises.
 _MASKS = 50
-
-
-class Masks:
-    """Keeps zeros of a model's kernels zero while it trains; heads, which compute the logits, are not pruned.
-
-    Raises:
-        ValueError: the model's adapter is detached.
-    """
-
-    def __init__(self, model: keras.Model) -> None:
-        check_attached(model)
-        heads = {layer.path for layer in model.layers if isinstance(layer, Dense)}
-        self.kernels = {path: layer for path, layer in sublayers(model, Dense).items() if path not in heads}
-        # The zeros that the kernels have already.
-        self._masks = {
-            path: tf.Variable(
-                tf.cast(layer.kernel.value != 0, tf.float32),
-                trainable=False,
-                aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
-            )
-            for path, layer in self.kernels.items()
-        }
-
-    def after_step(self, number: int) -> None:
-        """Applies the masks after an optimizer step, see `TrainingStep`."""
-        for path, layer in self.kernels.items():
-            layer.kernel.assign(layer.kernel.value * self._masks[path])
-
-    def variables(self) -> list[tf.Variable]:
-        """The variables that a resumed training restores."""
-        return list(self._masks.values())
-
-    def sparsity(self) -> float:
-        """The share of the kernels' weights that are zero."""
-        zeros = sum(int(tf.math.count_nonzero(layer.kernel.value == 0)) for layer in self.kernels.values())
-        return zeros / sum(layer.kernel.value.shape.num_elements() for layer in self.kernels.values())
 
 
 class MagnitudePruning(Masks):
@@ -71,11 +33,13 @@ class MagnitudePruning(Masks):
         self._schedule = pruning_schedule.PolynomialDecay(0.0, settings.sparsity, 0, self._end, frequency=self._every)
 
     def after_step(self, number: int) -> None:
-        """Computes new masks if the sparsity has risen, and applies the masks."""
+        """Computes new masks if the sparsity has risen, and applies the masks; zeros stay zero."""
         if number == self._end or (number < self._end and number % self._every == 0):
             _, sparsity = self._schedule(tf.constant(number))
             for path, layer in self.kernels.items():
-                self._masks[path].assign(self._find_mask(layer.kernel.value, float(sparsity)))
+                # Zeros of an earlier pruning may be more than the share of this one, and stay zero.
+                mask = self._masks[path]
+                mask.assign(mask * self._find_mask(layer.kernel.value * mask, float(sparsity)))
         super().after_step(number)
 
     def _find_mask(self, kernel: tf.Tensor, sparsity: float) -> tf.Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_bert.compress.imitation import ImitationObjective
 from keras_bert.compress.new_students import STARTING_BATCHES, make_student, measure_by_loss, measure_by_states
-from keras_bert.compress.prune import MagnitudePruning, Masks
+from keras_bert.compress.prune import MagnitudePruning
 from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.core.checks import check
@@ -20,11 +20,25 @@ from keras_bert.options.compression import Distillation, Imitation, Pruning, Stu
 from keras_bert.options.quantization import Quantization, RecipeName
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
-from keras_bert.tasks.checks import check_keras_model
-from keras_bert.training.fit import Rows, batches, count_steps, read_columns, read_rows, read_rows_with_answers, train
+from keras_bert.tasks.calibration import Calibration
+from keras_bert.tasks.checks import check_keras, check_keras_model
+from keras_bert.training.fit import (
+    Rows,
+    batches,
+    check_trainable,
+    count_steps,
+    read_columns,
+    read_rows,
+    read_rows_with_answers,
+    train,
+)
+from keras_bert.training.masks import keep_zeros
+from keras_bert.training.trainer import seeded_weights
 
 # The learning rates of the pipeline's steps.
 _DISTILLATION_RATE, _PRUNING_RATE, _QUANTIZATION_RATE = 1e-4, 5e-5, 2e-5
+# Settings of `Training` that choose the rows which measure ranges.
+_USED_WITHOUT_TRAINING = {"batch_size", "accumulation", "seed"}
 
 
 def distill(
@@ -70,6 +84,7 @@ def distill(
         (('no', 'yes'), True)
     """
     check_keras_model(teacher, "distilled")
+    check_keras(teacher, "distilled")
     is_one_set = (layers is None) != (student is None)
     check("distill", "layers", is_one_set, "be set, or else student", (layers, student))
     plan = Training(**{"precision": "auto", "learning_rate": _DISTILLATION_RATE, **training})
@@ -81,7 +96,7 @@ def distill(
         rows = read_rows_with_answers(teacher, arguments, pairs, probabilities)
     measure = measure_by_states if teacher.has_new_head else measure_by_loss
     first = batches(teacher, rows, plan.micro_batch_size, shuffle=True, seed=plan.seed).first(STARTING_BATCHES)
-    with teacher._attached(teacher.adapter):
+    with teacher._attached(teacher.adapter), seeded_weights(plan.seed):
         small, _ = make_student(teacher, student or Student(layers=tuple(layers or ())), first, measure)
         if small.second_text == "optional":
             small.pairs = pairs is not None
@@ -117,7 +132,8 @@ def prune(
     """Sets a model's smallest weights to zero, in place, while it trains on its own former answers.
 
     Tasks that share its encoder change, too. `pruning` sets the share and the pattern of the zeros; for the other
-    arguments see `distill`. By default the training is one epoch at 5e-5.
+    arguments see `distill`. By default the training is one epoch at 5e-5. Weights that are zero already stay zero, and
+    `keras_bert.fit` keeps the zeros; the calibration is dropped.
 
     Raises:
         TypeError: see `keras_bert.fit`.
@@ -125,7 +141,8 @@ def prune(
 
     Examples:
         >>> prune(task, ["film film", "film"], batch_size=1, verbose=0)
-        >>> round(Masks(task.model).sparsity(), 2)
+        >>> kernel = task.model.get_layer("block_0").attention.query.kernel.numpy()
+        >>> float((kernel == 0).mean())
         0.5
     """
     plan = _check_float(task, "pruned", _PRUNING_RATE, training)
@@ -153,9 +170,10 @@ def quantize(
 ) -> None:
     """Quantizes a model in place, while it trains on its own former answers; `task.export` then writes integers.
 
-    Zeros of a pruned model stay zero. Tasks that share its encoder change, too. `recipe` is a key of `RECIPES`, the
-    number formats, and `quantization` has further settings, in place of it. `post_training` measures ranges of
-    activations, but trains nothing. For the other arguments see `distill`. By default one epoch is trained at 2e-5.
+    Zeros of a pruned model stay zero; its calibration is dropped. Tasks that share its encoder change, too. `recipe` is
+    a key of `RECIPES`, the number formats, and `quantization` has further settings, in place of it. `post_training`
+    measures ranges of activations, but trains nothing: it takes `batch_size`, `accumulation` and `seed` alone. For the
+    other arguments see `distill`. By default one epoch is trained at 2e-5.
 
     Raises:
         TypeError: see `keras_bert.fit`.
@@ -167,6 +185,8 @@ def quantize(
         >>> task.quantization.recipe
         'mixed_wi8_ai8'
     """
+    unused = sorted(training.keys() - _USED_WITHOUT_TRAINING) if post_training else []
+    check("quantize", "post_training", not unused, f"be False for {', '.join(unused)}, as it trains nothing", True)
     plan = _check_float(task, "quantized", _QUANTIZATION_RATE, training)
     settings = quantization or Quantization(recipe=recipe)
     rows, distillation = _read_rows(task, data, pairs, distillation)
@@ -175,8 +195,7 @@ def quantize(
     inputs = [{name: batch[name] for name in input_names(network)} for batch in calibration]
     float_layers = (*settings.float_layers, *task.float_layers)
     with task._attached(None), _unchanged_if_failed(network) as teacher:
-        masks = Masks(network)
-        after_step = masks.after_step if masks.sparsity() else None
+        after_step = keep_zeros(network)
         aware = QuantizationAware(network, inputs, settings.recipe, float_layers)
         try:
             if not post_training:
@@ -185,16 +204,14 @@ def quantize(
                 train(task, network, objective, rows, plan, verbose=verbose, variables=variables, after_step=after_step)
         finally:
             ranges = aware.finish()
-    task.quantization = QuantizationParameters(settings.recipe, ranges, float_layers)
+    task.quantization, task.calibration = QuantizationParameters(settings.recipe, ranges, float_layers), Calibration()
 
 
 def _check_float(task: Task, use: str, learning_rate: float, training: dict[str, Any]) -> Training:
     """Refuses a task that is an exported file, quantized or adapted; returns the settings of the training."""
-    check_keras_model(task, use)
     rule = f"be merged or dropped before a model is {use}: call task.merge_adapter() or task.drop_adapter()"
     check(type(task).__name__, "adapter", task.adapter is None, rule, task.adapter and task.adapter.adaptation.kind)
-    rule = f"be None for a model that is {use}, but it has been quantized already"
-    check(type(task).__name__, "quantization", task.quantization is None, rule, task.quantization)
+    check_trainable(task, use)
     return Training(**{"precision": "auto", "epochs": 1.0, "learning_rate": learning_rate, **training})
 
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras_bert.core.tensors import Tensor
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import ACTIVATIONS
-from keras_bert.layers.noise import mix, seeded_bits
+from keras_bert.layers.noise import seeded_bits
 
 
 def compiled(function: Callable[..., Any], constants: int = 1) -> Callable[..., Any]:
@@ -142,14 +142,7 @@ def _products(rows: Tensor, parts: Sequence[Any]) -> Tensor:
 
 def draw_seed(dropout: keras.layers.Dropout) -> Any:
     """Draws the next seed of a dropout layer, uint32 (2,)."""
-    if not dropout.rate:
-        return no_seed()
-    seed = tf.cast(dropout.seed_generator.next(), tf.uint32)
-    # The generators of all devices have the same state; each device must drop other values.
-    replica = tf.distribute.get_replica_context()
-    number = 0 if replica is None else replica.replica_id_in_sync_group
-    # The second number counts the calls: without `mix`, a device would drop what another drops in a neighbouring step.
-    return tf.bitwise.bitwise_xor(seed, tf.stack([tf.constant(0, tf.uint32), mix(tf.cast(number, tf.uint32))]))
+    return tf.cast(dropout.seed_generator.next(), tf.uint32) if dropout.rate else no_seed()
 
 
 def _add_bias(x: Tensor, bias: Tensor, seed: Tensor) -> Tensor:

@@ -32,6 +32,8 @@ class Attachments:
 
     def __init__(self) -> None:
         self.attached: Attachable | None = None
+        # The tasks whose quantization grids the weights of the encoder lie on.
+        self.quantized: weakref.WeakSet[Any] = weakref.WeakSet()
         self._adapters: weakref.WeakSet[Attachable] = weakref.WeakSet()
         self._models: weakref.WeakSet[keras.Model] = weakref.WeakSet()
         self._sets_lock = threading.Lock()

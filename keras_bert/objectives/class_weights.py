@@ -6,7 +6,7 @@ section 3.3, start a sigmoid from a prior).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,9 @@ def balanced_positive_weights(counts: Sequence[int], rows: int) -> list[float]:
 
 def check_weights(owner: str, weights: Sequence[float] | None) -> None:
     """Raises ValueError unless all weights are positive and finite."""
-    fit = all(math.isfinite(weight) and weight > 0 for weight in weights or ())
+    is_mapping = isinstance(weights, Mapping)
+    check(owner, "class_weights", not is_mapping, "be numbers in the order of the labels, not a dictionary", weights)
+    fit = all(math.isfinite(weight) and weight > 0 for weight in (() if weights is None else weights))
     check(owner, "class_weights", fit, "be positive and finite", weights)
 
 

@@ -92,7 +92,8 @@ class MultiLabelObjective(LabelObjective):
     The weight of its absence is 1 (PyTorch's `pos_weight`). The mean is a weighted mean over rows and labels.
 
     Attributes:
-        thresholds: the least probability of each label that `labels_from` gives, as the task has them; None for 0.5.
+        thresholds: the least probability of each label that `labels_from` and `scores` give, as the task has them; None
+            for 0.5.
     """
 
     thresholds: Sequence[float | None] | None = None
@@ -110,11 +111,15 @@ class MultiLabelObjective(LabelObjective):
         return binary_cross_entropy(outputs, batch["label"])
 
     def scores(self, outputs: Tensor, batch: Batch) -> Sums:
-        """The sum and weight of `micro_f1`, the F1 of all decisions together, without class weights.
+        """The sum and weight of `micro_f1`, the F1 of all decisions by `thresholds` together, without class weights.
 
         Most decisions are that a label is absent, so that an accuracy would be high without any label.
         """
-        return {"micro_f1": weighted_sums(*f1_terms(outputs, batch["label"]))}
+        thresholds = (HALF,) if self.thresholds is None else self.thresholds
+        least = np.array([1.0 if threshold is None else threshold for threshold in thresholds])
+        with np.errstate(divide="ignore"):
+            logits = (np.log(least) - np.log1p(-least)).astype("float32")
+        return {"micro_f1": weighted_sums(*f1_terms(ops.cast(outputs, "float32") - logits, batch["label"]))}
 
     def distances(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """`divergence` of the presence and absence of each label, from logits (batch, labels)."""

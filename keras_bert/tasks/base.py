@@ -25,7 +25,7 @@ from keras_bert.core.folders import (
 from keras_bert.core.row_limits import limit_batch_size
 from keras_bert.tasks.adaptable import Adaptable
 from keras_bert.tasks.answer_columns import ColumnType
-from keras_bert.tasks.calibration import Calibration
+from keras_bert.tasks.calibration import Calibration, calibration_of
 from keras_bert.tasks.checks import as_texts, check_keras_model, check_same_length, is_keras_model
 from keras_bert.tasks.places import Places
 from keras_bert.tasks.targets import AnswerRow, RowWords, Target
@@ -128,15 +128,16 @@ class Task(Adaptable, abc.ABC):
     has_new_head: bool = False
     """Whether `build` made a head that `start_head` has not started yet; heads of more than two classes start at 0."""
 
+    drawn_weights: Mapping[str, Array] = {}
+    """The random weights of a head that `build` made, by path; `keras_bert.fit` draws them again by its seed."""
+
     label_name: ClassVar[str] = "label"
     """The name of the labels in rows for training."""
 
     labels: tuple[str, ...] = ()
     """The names of the labels, in the order of the logits; empty for tasks without labels."""
 
-    quantization: Any = None
-    """The recipe and ranges of a model that `keras_bert.quantize` quantized, which `export` writes; None for a float
-    model."""
+    _quantization: Any = None
 
     output_name: ClassVar[str] = LOGITS
     """The name of the output of `network` in exported files."""
@@ -170,6 +171,17 @@ class Task(Adaptable, abc.ABC):
         encoder.pooling, encoder.normalize = self.head().get("pooling"), getattr(self, "normalize", None)
         encoder.projections = next((layer for layer in self.model.layers if layer.name == "projections"), None)
         return encoder
+
+    @property
+    def quantization(self) -> Any:
+        """The recipe and ranges of a model that `keras_bert.quantize` quantized, which `export` writes; else None."""
+        return self._quantization
+
+    @quantization.setter
+    def quantization(self, quantization: Any) -> None:
+        self._quantization = quantization
+        if (attachments := self._attachments()) is not None:
+            (attachments.quantized.discard if quantization is None else attachments.quantized.add)(self)
 
     def network(self) -> keras.Model:
         """The model with the one output that answers are decoded from; it is distilled, quantized and exported."""
@@ -228,6 +240,13 @@ class Task(Adaptable, abc.ABC):
         if not np.any(bias.numpy()):
             bias.assign(prior)
         self.has_new_head = False
+
+    def _with_drawn_weights(self, encoder: keras.Model) -> Self:
+        """This task, with the random weights of its new head noted."""
+        inside = {id(weight) for weight in encoder.weights}
+        new = (weight for weight in self.model.trainable_weights if id(weight) not in inside)
+        self.drawn_weights = {weight.path: weight.numpy() for weight in new if len(weight.shape) > 1}
+        return self
 
     def rebuilt(self, encoder: keras.Model) -> Self:
         """The same task on another encoder, with a new head."""
@@ -435,6 +454,7 @@ class Task(Adaptable, abc.ABC):
         if self.calibration != Calibration():
             numbers = self.calibration._asdict().items()
             learned["calibration"] = {name: float(number) for name, number in numbers if number is not None}
+            calibration_of(learned["calibration"], Path(TASK_FILE))  # refuses what could not be read again
         return learned
 
     @classmethod

@@ -42,14 +42,15 @@ def calibration_of(table: Any, file: Path) -> Calibration:
     """The calibration that a file holds under this name; that which changes nothing for None.
 
     Raises:
-        ValueError: it holds anything but positive numbers.
+        ValueError: it holds anything but a positive temperature and a threshold of at least 0.
     """
     table = {} if table is None else table
     fields = Calibration._fields if isinstance(table, dict) else ()
     numbers = {name: table[name] for name in fields if table.get(name) is not None}
-    is_positive = all(type(value) in (int, float) and 0 < value < float("inf") for value in numbers.values())
-    if not (isinstance(table, dict) and is_positive):
-        raise ValueError(f"{file}: calibration must hold positive numbers, got {table}")
+    fits = all(type(value) in (int, float) and 0 <= value < float("inf") for value in numbers.values())
+    if not (isinstance(table, dict) and fits and numbers.get("temperature") != 0):
+        rule = "hold a positive temperature and a threshold of at least 0"
+        raise ValueError(f"{file}: calibration must {rule}, got {table}")
     if numbers.get("temperature", 1) < _LEAST_TEMPERATURE:
         raise ValueError(f"{file}: calibration.temperature must be at least {_LEAST_TEMPERATURE}, got {table}")
     return Calibration(**numbers)

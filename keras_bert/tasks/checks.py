@@ -1,13 +1,14 @@
 """Checks of a user's lists, with errors that name the entry."""
 
 import sys
-from collections.abc import Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
 from keras_bert.core.checks import as_list, broken_float32_rule, check, nearest_name
+from keras_bert.core.target_scale import TOO_CLOSE, fit_float32
 
 if TYPE_CHECKING:
     import keras
@@ -28,6 +29,18 @@ def check_keras_model(task: Any, use: str) -> None:
             f"{type(task).__name__}.model must be a Keras model to be {use}, got a file in {task.model.name}: load the "
             "folder of the model that the file was exported from"
         )
+
+
+def check_keras(task: Any, use: str) -> None:
+    """Raises ValueError unless Keras uses TensorFlow, and Keras and the model use float32."""
+    import keras
+
+    backend, rule = keras.config.backend(), f"be 'tensorflow' for a model to be {use} (KERAS_BACKEND)"
+    check("Keras", "backend", backend == "tensorflow", rule, backend)
+    formats = {keras.config.floatx(), keras.config.dtype_policy().name}
+    others = sorted((formats | {layer.dtype_policy.name for layer in task.model._flatten_layers()}) - {"float32"})
+    way_out = "call keras.config.set_floatx('float32') and set_dtype_policy('float32'), then build it again"
+    check(type(task).__name__, "model", not others, f"be float32, as Keras' settings, to be {use}: {way_out}", others)
 
 
 def is_missing(value: Any) -> bool:
@@ -76,7 +89,10 @@ def as_numbers(name: str, values: Sequence[float]) -> Array:
             raise TypeError(f"{name}[{place}] must be a number, got {value!r}") from None
         if (rule := broken_float32_rule(number)) is not None:
             raise ValueError(f"{name}[{place}] must {rule}, got {value!r}")
-    return np.array([float(value) for value in values], "float32").reshape(-1, 1)
+    exact = [float(value) for value in values]
+    if not fit_float32(exact):
+        raise ValueError(f"{name} must {TOO_CLOSE}, got {exact[:2]}")
+    return np.array(exact, "float32").reshape(-1, 1)
 
 
 def check_same_length(first: str, texts: Sized, second: str, others: Sized) -> None:
@@ -91,6 +107,20 @@ def check_labels(owner: str, labels: Sequence[str], outputs: int) -> tuple[str, 
     check(owner, "labels", len(names) == outputs, f"be as many as the model's outputs ({outputs})", len(names))
     check(owner, "labels", len(set(names)) == len(names), "differ from one another", names)
     return tuple(names)
+
+
+def read_class_weights(
+    class_weights: Mapping[str, float] | Sequence[float] | None, labels: Sequence[str]
+) -> Sequence[float] | None:
+    """The weight of each label in the loss, from numbers in their order, or from label -> number, else 1."""
+    if isinstance(class_weights, Mapping) and labels:
+        for label in class_weights:
+            label_number("each key of class_weights", label, labels)
+        class_weights = [class_weights.get(label, 1.0) for label in labels]
+    if class_weights is None or not labels:
+        return class_weights  # type: ignore[return-value]  # a task without labels refuses all
+    as_numbers("class_weights", class_weights)
+    return tuple(map(float, class_weights))
 
 
 def label_number(name: str, label: Any, allowed: Sequence[str]) -> int:

@@ -161,7 +161,7 @@ class TextClassifier(Task):
         # More than two classes start at 0: after few steps a bias outweighs all that the head has learnt of texts
         # (docs/accuracy.md).
         task.has_new_head = cls.independent_labels or len(labels) == 2
-        return task
+        return task._with_drawn_weights(encoder)
 
     def head(self) -> dict[str, Any]:
         """The pooling of the model."""

@@ -195,7 +195,7 @@ class QuestionAnswering(Task):
         model = build_span_classifier(
             encoder, dropout=dropout, separator=tokenizer.sep_id, question_tokens=max_query_length + 1
         )
-        return cls(model, tokenizer, max_query_length=max_query_length, **settings)
+        return cls(model, tokenizer, max_query_length=max_query_length, **settings)._with_drawn_weights(encoder)
 
     @property
     def null_threshold(self) -> float | None:

@@ -122,7 +122,7 @@ class Regression(Task):
         model = build_regressor(encoder, pooling=pooling, dropout=dropout)
         task = cls(model, tokenizer, max_length=max_length, **settings)
         task._head.scale, task.has_new_head = TargetScale(mean, standard_deviation), True
-        return task
+        return task._with_drawn_weights(encoder)
 
     @property
     def _head(self) -> RegressionHead:

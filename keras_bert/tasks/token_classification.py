@@ -119,7 +119,7 @@ class TokenClassification(Task):
         model = build_tagger(encoder, len(labels), dropout=dropout)
         task = cls(model, tokenizer, labels=labels, max_length=max_length)
         task.has_new_head = True
-        return task
+        return task._with_drawn_weights(encoder)
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         """See `Task.objective`."""

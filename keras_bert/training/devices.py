@@ -6,8 +6,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import keras
 import tensorflow as tf
 
+from keras_bert.layers.noise import mix
 from keras_bert.objectives.base import Batch
 from keras_bert.training.cluster import TF_CONFIG, find_cluster
 
@@ -43,6 +45,27 @@ def _make_strategy(cluster: str, tpu: str) -> tf.distribute.Strategy:
     if len(tf.config.list_logical_devices("GPU")) > 1:
         return tf.distribute.MirroredStrategy()
     return tf.distribute.get_strategy()
+
+
+@contextlib.contextmanager
+def separate_dropout(model: keras.Model) -> Iterator[None]:
+    """Inside of the block, each device drops other values, although the generators of all have the same state."""
+    layers = [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Dropout) and layer.rate]
+    try:
+        for layer in layers:
+            layer.seed_generator.next = functools.partial(_next_seed, layer.seed_generator.next)
+        yield
+    finally:
+        for layer in layers:
+            del layer.seed_generator.next
+
+
+def _next_seed(draw: Callable[[], Any]) -> Any:
+    """The next seed (2,) of a generator, another on each device."""
+    seed, replica = draw(), tf.distribute.get_replica_context()
+    number = tf.cast(0 if replica is None else replica.replica_id_in_sync_group, tf.uint32)
+    # The second number counts the calls: without `mix`, a device would drop what another drops in a neighbouring step.
+    return tf.bitwise.bitwise_xor(seed, tf.stack([tf.zeros((), seed.dtype), tf.cast(mix(number), seed.dtype)]))
 
 
 class LostWorkerError(ConnectionError):

@@ -18,10 +18,19 @@ from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.compression import Distillation
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
-from keras_bert.tasks.checks import check_keras_model, check_same_length, is_keras_model, is_missing
+from keras_bert.tasks.calibration import Calibration
+from keras_bert.tasks.checks import (
+    check_keras,
+    check_keras_model,
+    check_same_length,
+    is_keras_model,
+    is_missing,
+    read_class_weights,
+)
 from keras_bert.tasks.retrieval import Retrieval
 from keras_bert.training.history import Entry, History
-from keras_bert.training.trainer import Trainer, validation_rows
+from keras_bert.training.masks import keep_zeros
+from keras_bert.training.trainer import Trainer, seed_dropout, seeded_weights, validation_rows
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -39,7 +48,7 @@ def fit(
     pairs: Sequence[str] | None = None,
     probabilities: Any = None,
     distillation: Distillation = Distillation(),
-    class_weights: Sequence[float] | None = None,
+    class_weights: Mapping[str, float] | Sequence[float] | None = None,
     validation_split: float = 0.0,
     verbose: int = 1,
     **training: Any,
@@ -47,14 +56,15 @@ def fit(
     """Trains a task on rows in memory, as the pipeline's step `fine_tune` does on files.
 
     Args:
-        task: a task with a Keras model, which is trained in place.
+        task: a task with a Keras model, which is trained in place; it loses its calibration, and keeps the zeros of a
+            pruned encoder. After an error it is as before, or has the best weights of `validation_split` so far.
         data: the arguments of `task.examples`, such as texts and labels: lists, NumPy arrays or pandas columns; or a
             single `tf.data.Dataset`, whose elements are rows of these arguments.
         pairs: the second text of each row, where the task takes one.
         probabilities: a teacher's answers, see `read_rows_with_answers`. The task learns from answers and labels, or
             from the answers alone where `data` has no labels or a label is None.
         distillation: the temperature, and the share of the label in the loss of rows with a label and an answer.
-        class_weights: weights of the labels, see `Task.objective`.
+        class_weights: weights of the labels in the loss: numbers in the order of `task.labels`, or label -> number.
         validation_split: share of the rows, the last ones, that choose the weights to keep; 0 keeps the last weights.
         verbose: 1 shows a progress bar, 0 none.
         training: settings of `Training`, such as `epochs`, `batch_size`, `learning_rate` and `seed`; `precision` is
@@ -74,9 +84,7 @@ def fit(
         >>> history[-1]["step"]
         4
     """
-    check_keras_model(task, "trained")
-    rule = "be None, as training moves weights off their grid; train the float model and quantize it again"
-    check(type(task).__name__, "quantization", task.quantization is None, rule, task.quantization)
+    check_trainable(task, "trained")
     settings = Training(**{"precision": "auto", **training})
     arguments, pairs = read_columns(task, data, pairs)
     if probabilities is None:
@@ -89,16 +97,22 @@ def fit(
         _check_learnable(task, part, settings)
     if task.second_text == "optional":
         task.pairs = pairs is not None
+    weights = read_class_weights(class_weights, task.labels)
+    draw_head(task, settings.seed)
     if task.label_name in rows:
-        task.start_head(learned[task.label_name], class_weights, learned)
-    objective: Objective = task.objective(class_weights)
+        task.start_head(learned[task.label_name], weights, learned)
+    objective: Objective = task.objective(weights)
     if probabilities is not None:
-        objective = DistillationObjective(task.objective(class_weights), None, distillation)
+        objective = DistillationObjective(task.objective(weights), None, distillation)
     select = task.selected_by if validation_split else None
     # An encoder may be shared with tasks that have other adapters.
     with task._attached(task.adapter):
         validation: dict[str, Any] = {"held_out": held_out if validation_split else None, "select": select}
-        return History(train(task, task.network(), objective, learned, settings, verbose=verbose, **validation))
+        network = task.network()
+        after_step = keep_zeros(network) if task.adapter is None else None
+        return History(
+            train(task, network, objective, learned, settings, verbose=verbose, after_step=after_step, **validation)
+        )
 
 
 def _first_held_out(task: Task, rows: Rows, share: float) -> int:
@@ -131,6 +145,28 @@ def _check_learnable(task: Task, rows: Rows, training: Training) -> None:
         check("Training", "batch_size", compared > 1, f"be at least 2 in each micro-batch {in_memory}", compared)
 
 
+def check_trainable(task: Task, use: str) -> None:
+    """Refuses a task whose weights are on a grid, or that shares weights which another task needs as they are.
+
+    `use` is a participle for the errors.
+
+    Raises:
+        ValueError: the model is an exported file or not float32, or it or another task of its encoder is quantized, or
+            another task has an adapter of the encoder whose weights are changed.
+    """
+    check_keras_model(task, use)
+    check_keras(task, use)
+    owner, attachments = type(task).__name__, task._attachments()
+    rule = f"be None for a model that is {use}, as weights would leave their grid; load the float model"
+    check(owner, "quantization", task.quantization is None, rule, task.quantization)
+    # An adapter leaves the weights of the encoder as they are.
+    if attachments is not None and task.adapter is None:
+        others = [f"a quantized {other.name}" for other in attachments.quantized]
+        others += [f"an adapter of kind {adapter.adaptation.kind!r}" for adapter in attachments.adapters()]
+        rule = f"not be shared with tasks that need its weights as they are to be {use}; load the checkpoint again"
+        check(owner, "encoder", not others, rule, ", ".join(others))
+
+
 def train(
     task: Task,
     network: keras.Model,
@@ -152,14 +188,29 @@ def train(
     validation = source if held_out is None else batches(task, held_out, validation_rows(task.max_length))
     steps = count_steps(task, rows, training)
     bar = keras.utils.Progbar(steps, verbose=verbose)
+    seed_dropout(network, training.seed)
     trainer = Trainer(network, objective, training, steps, variables=variables, after_step=after_step)
-    return trainer.fit(
+    history = trainer.fit(
         source,
         validation=validation,
         on_progress=lambda step, *_: bar.update(step),
         validations=max(1, round(steps * training.accumulation / source.per_epoch)) if held_out else 0,
         select=select,
     )
+    # It was measured on the answers from before.
+    task.calibration = Calibration()
+    return history
+
+
+def draw_head(task: Task, seed: int) -> None:
+    """Draws the weights of a new head by a seed, if they are still those that `build` drew."""
+    weights, drawn = {weight.path: weight for weight in task.model.weights}, task.drawn_weights
+    if drawn and all(np.array_equal(weights[path], array) for path, array in drawn.items()):
+        with seeded_weights(seed):
+            redrawn = {weight.path: weight for weight in task.rebuilt(task.encoder).model.weights}
+        for path in drawn:
+            weights[path].assign(redrawn[path])
+    task.drawn_weights = {}
 
 
 def count_steps(task: Task, rows: Rows, training: Training) -> int:

@@ -118,6 +118,17 @@ class Loop:
         finally:
             record.close()
 
+    @contextlib.contextmanager
+    def undone_after_errors(self) -> Iterator[None]:
+        """Without checkpoints, an error or a signal leaves the best weights so far, or else those from before."""
+        before = {} if self._checkpoints else self._trainer.weights()
+        try:
+            yield
+        except BaseException:
+            if before:
+                self._trainer.set_weights(self._best or before)
+            raise
+
     def finish(self, request: StopRequest) -> list[Entry]:
         """Leaves the best weights, or the averaged ones, in the model, and returns the history."""
         if self._best:
@@ -175,7 +186,7 @@ class Loop:
             cause = request.signal or "another worker was stopped by a signal"
             where = f"{cause} after step {self._progress.step} of {self._trainer.steps}"
             if checkpoints is None:
-                message = f"{where}: there is no folder for checkpoints, so it starts over"
+                message = f"{where}: there is no folder for checkpoints, so that {self._kept()}"
             else:
                 message = f"{where}: start the same training again, and it goes on from {self._save(checkpoints)}"
             raise (StoppedError if request.signal else LostWorkerError)(message)
@@ -202,8 +213,14 @@ class Loop:
             cause = "a gradient that overflows" if name == "gradient_norm" else "a learning rate that is too high"
             raise NonFiniteLossError(
                 f"{name} is {total} at {where}: the usual cause is {cause} (the learning rate was "
-                f"{self._trainer.learning_rate():.2g}){previous}. Earlier checkpoints are kept"
+                f"{self._trainer.learning_rate():.2g}){previous}; {self._kept()}"
             )
+
+    def _kept(self) -> str:
+        """The weights that are left after an error, in words."""
+        if self._checkpoints:
+            return "earlier checkpoints are kept"
+        return f"the model has the weights {'that were best in validation' if self._best else 'from before'}"
 
     def _add_entry(self) -> None:
         progress, trainer = self._progress, self._trainer

@@ -17,7 +17,7 @@ from keras_bert.models.traces import check_attached
 from keras_bert.objectives.base import Batch, Objective, Sums, means
 from keras_bert.options.training import Training
 from keras_bert.training.checkpoints import Arrays
-from keras_bert.training.devices import Devices
+from keras_bert.training.devices import Devices, separate_dropout
 from keras_bert.training.gradient_cache import CrossMicroBatchObjective, GradientCache, count_tokens
 from keras_bert.training.precision import LossScale, computing_in
 from keras_bert.training.running_mean import RunningMean
@@ -140,9 +140,7 @@ class TrainingStep:
         check("Contrast", "across_micro_batches", self.devices.count == 1, rule, True)
         assert isinstance(objective, CrossMicroBatchObjective)
         whole = self.training.xla == "whole"
-        # Keras counts the states of seeds as variables, but not as weights.
-        weights = {id(weight) for weight in self.model.weights}
-        states = [variable.value for variable in self.model.variables if id(variable) not in weights]
+        states = [state.value for state in seed_states(self.model)]
 
         def forward(batch: Batch) -> Any:
             with self._computing(training=True):
@@ -180,6 +178,7 @@ class TrainingStep:
         fuses = training and self.training.xla == "parts"
         with (
             computing_in(self.model, self.training.precision),
+            separate_dropout(self.model) if training and self.devices.count > 1 else contextlib.nullcontext(),
             fused_blocks(self.model) if fuses else contextlib.nullcontext(),
         ):
             yield
@@ -337,3 +336,9 @@ class TrainingStep:
             for group, variables in groups.items()
             for index, variable in enumerate(variables)
         ]
+
+
+def seed_states(model: keras.Model) -> list[Any]:
+    """The states of a model's random generators, which Keras counts as variables, but not as weights."""
+    weights = {id(weight) for weight in model.weights}
+    return [variable for variable in model.variables if id(variable) not in weights]

@@ -1,17 +1,19 @@
 """Trains a model, and resumes an interrupted training from its checkpoints."""
 
 import contextlib
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
 import keras
+import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import ops
 
 from keras_bert.core.row_limits import limit_batch_size
 from keras_bert.training.history import Entry
 from keras_bert.training.loop import Loop, OnProgress
-from keras_bert.training.step import BatchSource, TrainingStep
+from keras_bert.training.step import BatchSource, TrainingStep, seed_states
 from keras_bert.training.stop_request import stop_requests
 
 # Rows of a validation batch. It may be larger than a training batch, which is faster, as it does not change the result.
@@ -68,7 +70,8 @@ class Trainer(TrainingStep):
             entries with a validation also have its metrics as `validation_...`.
 
         Raises:
-            NonFiniteLossError: a metric is not finite.
+            NonFiniteLossError: a metric is not finite. After this and all other errors, a model without checkpoints has
+                the best weights so far, or those from before the training if none were selected.
             LostWorkerError: another worker of `TF_CONFIG` was stopped, has ended or cannot be reached.
             StoppedError: a signal stopped the training; there is a checkpoint if `checkpoints` is given.
             CheckpointError: the checkpoints belong to another training, which the message describes, or all of them
@@ -79,7 +82,7 @@ class Trainer(TrainingStep):
         loop = Loop(self, batches, validation, on_progress, *choice, checkpoints, checkpoint_seconds)
         with temporary_custom_gradients(), self.devices.lost_workers_as_errors():
             loop.resume()
-            with loop.recorded(record), stop_requests() as request:
+            with loop.undone_after_errors(), loop.recorded(record), stop_requests() as request:
                 loop.run_steps(request)
             return loop.finish(request)
 
@@ -88,6 +91,24 @@ def make_deterministic(seed: int) -> None:
     """Seeds all random generators of this process and makes operations deterministic; call it before model building."""
     keras.utils.set_random_seed(seed)
     tf.config.experimental.enable_op_determinism()
+
+
+@contextlib.contextmanager
+def seeded_weights(seed: int) -> Iterator[None]:
+    """Inside of the block, Keras draws the weights of new layers by a seed; other random numbers stay as they were."""
+    state = random.getstate()
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(state)
+
+
+def seed_dropout(model: keras.Model, seed: int) -> None:
+    """Starts the random generators of a model's layers by a seed."""
+    states = seed_states(model)
+    for state, number in zip(states, np.random.default_rng(seed).integers(2**31, size=len(states)), strict=True):
+        state.assign([number, 0])
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from components.dsl.step_folders import StepFolders
 from keras_bert.training.cluster import TF_CONFIG
 from pipeline.orchestrator.observer import Watcher
 from pipeline.orchestrator.records import Outcome, outcome_of_exit
+from pipeline.orchestrator.step_command import without_keras_settings
 from pipeline.orchestrator.step_process import (
     ThrottledSink,
     begin_process,
@@ -140,6 +141,7 @@ def wait_for_any(children: Sequence[Child]) -> list[Outcome | None]:
     return [child.receive(ready) for child in children]
 
 
+@without_keras_settings()
 def _start_server(preload: Sequence[str], log: Path) -> None:
     """Starts the fork server unless it is running; its output goes to the log, because imported libraries print."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")

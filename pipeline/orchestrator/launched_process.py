@@ -17,12 +17,14 @@ from pipeline.orchestrator.locks import process_locked
 from pipeline.orchestrator.mailbox import BEAT_SECONDS, LOST_SECONDS, Mailbox, ProcessBeat, StepRequest
 from pipeline.orchestrator.records import Ingredients, Outcome
 from pipeline.orchestrator.source_code import CodeError
+from pipeline.orchestrator.step_command import without_keras_settings
 from pipeline.orchestrator.step_process import ThrottledSink, begin_process, failure_of, run_component, signal_group
 
 _PROGRESS_SECONDS = 1.0
 _WAIT_SECONDS = 0.2
 
 
+@without_keras_settings()
 def main(file: str) -> int:
     """Runs the step of a request file and returns the exit status of the process, 0 if it reported an outcome."""
     mailbox = Mailbox(Path(file).parent)

@@ -12,9 +12,10 @@ from components.export_model import export_model
 from components.prune import prune
 from components.quantize import quantize
 from components.training.model_folder import read_model
-from keras_bert.compress.prune import Masks, find_sparsity
+from keras_bert.compress.prune import find_sparsity
 from keras_bert.options.compression import Pruning
 from keras_bert.options.export import Export
+from keras_bert.training.masks import Masks
 from tests.components.tuning_job import QUANTIZATION, TRAINING, Line, eagerly
 from tests.samples import long_but
 

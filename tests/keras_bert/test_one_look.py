@@ -11,7 +11,6 @@ import pytest
 import tensorflow as tf
 
 import keras_bert
-from keras_bert.compress.prune import Masks
 from keras_bert.core.target_scale import TargetScale
 from keras_bert.data.array_batches import ArrayBatches
 from keras_bert.export import task_export
@@ -19,6 +18,7 @@ from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
 from keras_bert.training import fit as fitting
+from keras_bert.training.masks import Masks
 from tests.keras_bert.export.word_tasks import make_encoder, make_task
 from tests.samples import long_but
 

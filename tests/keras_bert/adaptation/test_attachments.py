@@ -45,7 +45,7 @@ def quantize(task):
 
 
 def prune(task):
-    pytest.importorskip("keras_bert.compress.prune").Masks(task.network())
+    pytest.importorskip("keras_bert.training.masks").Masks(task.network())
 
 
 def copy_to_student(task):

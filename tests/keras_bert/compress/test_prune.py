@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from keras_bert.compress.prune import MagnitudePruning, Masks, find_sparsity, save_sparsity
+from keras_bert.compress.prune import MagnitudePruning, find_sparsity, save_sparsity
 from keras_bert.options.compression import Pruning
+from keras_bert.training.masks import Masks
 from tests.keras_bert.compress import tiny
 
 
@@ -66,6 +67,17 @@ def test_zeros_that_a_model_has_are_kept_while_it_trains():
     tiny.train(model, 1)
     assert all((kernel[zero[path]] != 0).any() for path, kernel in kernels(model).items())
     masks.after_step(1)
+    for path, kernel in kernels(model).items():
+        np.testing.assert_array_equal(kernel == 0, zero[path])
+
+
+def test_a_second_pruning_with_fewer_zeros_lets_none_grow_back():
+    model = tiny.build()
+    MagnitudePruning(model, Pruning(sparsity=0.7), 1).after_step(1)
+    zero = {path: kernel == 0 for path, kernel in kernels(model).items()}
+    pruning = MagnitudePruning(model, Pruning(sparsity=0.2), 1)
+    tiny.train(model, 1)
+    pruning.after_step(1)
     for path, kernel in kernels(model).items():
         np.testing.assert_array_equal(kernel == 0, zero[path])
 

@@ -1,5 +1,3 @@
-from types import SimpleNamespace
-
 import keras
 import numpy as np
 import pytest
@@ -11,7 +9,7 @@ from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.layers import RotaryAttention
 from keras_bert.families.modernbert.settings import ModernBERT
-from keras_bert.fused.block import compiled_update, draw_seed
+from keras_bert.fused.block import compiled_update
 from keras_bert.fused.layers import fused_blocks
 from keras_bert.fused.pretraining import FusedPretrainingObjective
 from keras_bert.layers.dense import Dense
@@ -183,16 +181,6 @@ def test_the_rates_are_those_of_the_layers():
     with fused_blocks(model):
         logits = model(inputs, training=True)["masked_tokens"]
     np.testing.assert_allclose(logits, model(inputs)["masked_tokens"], atol=1e-5)
-
-
-def test_no_device_drops_what_another_drops_in_a_step_nearby(monkeypatch):
-    seeds = set()
-    for device in range(4):
-        replica = SimpleNamespace(replica_id_in_sync_group=device)
-        monkeypatch.setattr(tf.distribute, "get_replica_context", lambda replica=replica: replica)
-        layer = Dropout(0.5, seed=1)
-        seeds |= {tuple(draw_seed(layer).numpy().tolist()) for _ in range(4)}
-    assert len(seeds) == 16
 
 
 def test_models_of_two_widths_share_a_process():

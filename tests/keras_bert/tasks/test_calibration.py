@@ -6,12 +6,24 @@ from typing import Any
 
 import pytest
 
-from keras_bert.tasks.calibration import Calibration, read_calibration
+from keras_bert.tasks.calibration import Calibration, calibration_of, read_calibration
+from tests.keras_bert.export.word_tasks import make_task
 
 
 def read(folder: Path, content: Any) -> Calibration:
     (folder / "metrics.json").write_text(json.dumps(content))
     return read_calibration(folder / "metrics.json")
+
+
+def test_what_is_saved_can_be_read(tmp_path: Path) -> None:
+    task = make_task("classification")
+    task.calibration = Calibration(1.5, 0.0)
+    task.save_settings(tmp_path)
+    assert calibration_of(json.loads((tmp_path / "task.json").read_text())["calibration"], tmp_path) == task.calibration
+    for calibration in (Calibration(0.0), Calibration(1.0, -0.5), Calibration(float("nan"))):
+        task.calibration = calibration
+        with pytest.raises(ValueError, match="calibration must hold a positive temperature"):
+            task.save_settings(tmp_path)
 
 
 def test_temperature_and_threshold_are_read_and_damaged_files_refused(tmp_path: Path) -> None:
@@ -56,7 +68,7 @@ def test_what_says_nothing_leaves_all_as_it_is(tmp_path: Path, content: Any) -> 
     ],
 )
 def test_other_values_are_refused(tmp_path: Path, wrong: Any) -> None:
-    with pytest.raises(ValueError, match=r"metrics\.json: calibration must hold positive numbers, got "):
+    with pytest.raises(ValueError, match=r"metrics\.json: calibration must hold a positive temperature and "):
         read(tmp_path, {"calibration": wrong})
 
 

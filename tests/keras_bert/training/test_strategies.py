@@ -1,5 +1,7 @@
+import contextlib
 import json
 import re
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -7,10 +9,12 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.fused.block import biased
+from keras_bert.fused.layers import fused_blocks
 from keras_bert.layers.dense import Dense
+from keras_bert.layers.dropout import Dropout
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining
-from keras_bert.training.devices import _make_strategy, find_strategy
+from keras_bert.training.devices import _make_strategy, find_strategy, separate_dropout
 from keras_bert.training.precision import computing_in
 from tests.keras_bert.models.test_encoder import randomize
 from tests.keras_bert.models.test_pretraining import CONFIG, INPUTS
@@ -61,6 +65,21 @@ def test_gpus_take_memory_as_they_need_it_before_any_is_used(monkeypatch):
     monkeypatch.setattr(tf.distribute, "MirroredStrategy", lambda: "MirroredStrategy")
     assert find_strategy() == "MirroredStrategy"
     assert calls == [("GPU:0", True), ("GPU:1", True), "used"]
+
+
+@pytest.mark.parametrize("fuses", [False, True])
+def test_no_device_drops_what_another_drops_in_a_step_nearby(monkeypatch, fuses):
+    inputs = keras.Input((64,))
+    dropped = set()
+    for device in range(4):
+        replica = SimpleNamespace(replica_id_in_sync_group=device)
+        monkeypatch.setattr(tf.distribute, "get_replica_context", lambda replica=replica: replica)
+        model = keras.Model(inputs, Dropout(0.5, seed=1)(inputs))
+        with separate_dropout(model), fused_blocks(model) if fuses else contextlib.nullcontext():
+            dropped |= {model(np.ones((1, 64)), training=True).numpy().tobytes() for _ in range(4)}
+        alone = model(np.ones((1, 64)), training=True).numpy()
+    assert len(dropped) == 16
+    assert alone.tobytes() not in dropped, "the generator is as before"
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
