@@ -113,12 +113,12 @@ def read_class_weights(
     class_weights: Mapping[str, float] | Sequence[float] | None, labels: Sequence[str]
 ) -> Sequence[float] | None:
     """The weight of each label in the loss, from numbers in their order, or from label -> number, else 1."""
-    if isinstance(class_weights, Mapping) and labels:
-        for label in class_weights:
-            label_number("each key of class_weights", label, labels)
-        class_weights = [class_weights.get(label, 1.0) for label in labels]
     if class_weights is None or not labels:
         return class_weights  # type: ignore[return-value]  # a task without labels refuses all
+    if isinstance(class_weights, Mapping):
+        for label in class_weights:
+            label_number("each key of class_weights", label, labels)
+        return read_class_weights([class_weights.get(label, 1.0) for label in labels], labels)
     as_numbers("class_weights", class_weights)
     return tuple(map(float, class_weights))
 

@@ -162,7 +162,7 @@ def check_trainable(task: Task, use: str) -> None:
     # An adapter leaves the weights of the encoder as they are.
     if attachments is not None and task.adapter is None:
         others = [f"a quantized {other.name}" for other in attachments.quantized]
-        others += [f"an adapter of kind {adapter.adaptation.kind!r}" for adapter in attachments.adapters()]
+        others += ["an adapter"] * len(attachments.adapters())
         rule = f"not be shared with tasks that need its weights as they are to be {use}; load the checkpoint again"
         check(owner, "encoder", not others, rule, ", ".join(others))
 
