@@ -209,7 +209,8 @@ def test_a_table_is_answered_in_columns_beside_its_own(
     arguments = ["predict", "model.onnx", "--table", "*.csv", "--text", "text", "--out", "out.jsonl"]
     assert main([*arguments, "--prefix", "model_", "--set", "beam.workers=1"]) == 0
     printed, folder = capfd.readouterr(), table.parent
-    assert printed.out.splitlines() == [
+    # Lines about the progress come before them on a busy machine.
+    assert printed.out.splitlines()[-3:] == [
         f"{folder}/out.jsonl: 3 rows, answers in the columns model_label, model_probability",
         f"bad rows: 1, left out; {folder}/out.jsonl.errors.jsonl has their numbers and the reasons",
         "rows that are longer than the model reads: 1; the rest of them was cut",
@@ -217,7 +218,9 @@ def test_a_table_is_answered_in_columns_beside_its_own(
     assert printed.err == ""
     answers = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
     assert [(row["label"], row["model_label"]) for row in answers] == [("1", "animal"), ("3", "plant"), ("4", "animal")]
-    assert "no column 'label'" in refused(capfd, *arguments)
+    assert main([*arguments, "--set", "beam.workers=1"]) == 0
+    first = json.loads((folder / "out.jsonl").read_text().splitlines()[0])
+    assert (first["label"], first["predicted_label"]) == ("1", "animal")
     assert sorted(path.name for path in folder.iterdir()) == [
         "model.onnx",
         "out.jsonl",
