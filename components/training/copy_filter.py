@@ -35,9 +35,6 @@ class CopyFilter:
         """The copies that stay.
 
         `counts` gets the numbers of those that were found, by names such as `copies_near_test`.
-
-        Raises:
-            InputError: there are such copies, and their setting is `error`.
         """
         import numpy as np
 

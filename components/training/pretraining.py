@@ -37,11 +37,6 @@ def build_pretraining_task(
 
     `start` is the model to continue from; None for random weights in the shape of `encoder`. With `mask_decoder`
     DeBERTa's decoder predicts masked tokens, for the generator if there is one.
-
-    Raises:
-        ValueError: neither `start` nor `encoder` is given, or both.
-        InputError: the model to continue from has fewer positions than the rows, or no pooler for pairs; or the rows
-            are pairs and there is a generator.
     """
     check("pretrain", "encoder", (start is None) != (encoder is None), "be set if there is no start", encoder)
     from keras_bert.models.encoder import build_encoder
@@ -76,13 +71,7 @@ def pretraining_objective(
     span_boundary: bool = False,
     mask_decoder: bool = False,
 ) -> "tuple[keras.Model, Objective]":
-    """The model to train, with parts that are dropped afterwards, and its objective.
-
-    Raises:
-        ValueError: both a generator and span boundaries are given.
-        InputError: the generator would be larger than the encoder, or span boundaries are given and tokens are not
-            masked in spans.
-    """
+    """The model to train, with parts that are dropped afterwards, and its objective."""
     rule = "be False if there is a generator"
     check("pretrain", "span_boundary", not (span_boundary and generator), rule, span_boundary)
     from keras_bert.fused.pretraining import FusedPretrainingObjective, FusedReplacedTokensObjective

@@ -33,11 +33,7 @@ def initialize_student(
 def make_student(
     teacher: "Task", shape: Student, rows: "Iterable[Batch]" = (), measure: "Measure | None" = None
 ) -> tuple["Task", int]:
-    """Calls `keras_bert.compress.new_students.make_student`; its errors are reported for the setting `student`.
-
-    Raises:
-        InputError: the teacher lacks a layer of the shape, or the shape is invalid.
-    """
+    """Calls `keras_bert.compress.new_students.make_student`; its errors are reported for the setting `student`."""
     from keras_bert.compress import new_students
 
     with input_errors("student: "):
@@ -64,11 +60,7 @@ def build_distillation_objective(
 
 
 def resume_student(teacher: "Task", shape: Student, general_student: "Task") -> "Task":
-    """Creates a student with the encoder of a general student and the layers of the teacher's head that fit.
-
-    Raises:
-        InputError: the shape is invalid, or differs from the general student's.
-    """
+    """Creates a student with the encoder of a general student and the layers of the teacher's head that fit."""
     from keras_bert.compress.new_students import build_student
     from keras_bert.compress.students import copy_head, initialize_from_teacher
 

@@ -45,9 +45,6 @@ def build_task(
 
     `pooling` None is the pooling of the initial task, or the mean if it has none; `vectors` are further settings of an
     embedding or a retrieval.
-
-    Raises:
-        InputError: the encoder has fewer positions than the longest row, no pooler, or is too narrow for a setting.
     """
     from keras_bert.models.encoder import pooling_of_origin
     from keras_bert.tasks.embedding import Embedding
@@ -120,9 +117,6 @@ def apply_adaptation(task: "Task", adaptation: Adaptation | None) -> dict[str, f
     """Adds an adapter to a task and freezes its encoder; returns the number and the share of the trainable weights.
 
     Without an adaptation all weights train, and the result is empty.
-
-    Raises:
-        InputError: the encoder does not support the adaptation.
     """
     with input_errors("adaptation: "):
         if adaptation is not None:
@@ -156,9 +150,6 @@ def find_class_weights(
 
     `class_weights` are `none`, `balanced` as in `TaskRows.balanced_weights`, or label -> weight, 1 for all other
     labels.
-
-    Raises:
-        InputError: the class weights do not fit the labels, see `check_class_weights`.
     """
     check_class_weights(description["task"], labels, class_weights)
     if class_weights == "none":

@@ -94,9 +94,6 @@ class Comparison:
     Attributes:
         joint: the model to train: the student, and the learned matrices that map its states to the teacher's width.
             Checkpoints contain these matrices, the student does not.
-
-    Raises:
-        FieldError: the settings do not fit the models.
     """
 
     def __init__(

@@ -64,11 +64,7 @@ class ImitationObjective:
         return {**self._plain.identity(), "states_of": states, **identity, **self._comparison.identity()}
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
-        """The sums of `DistillationObjective`, and the sum and weight of each further loss, as NAME_loss.
-
-        Raises:
-            ValueError: the model is not `joint`.
-        """
+        """The sums of `DistillationObjective`, and the sum and weight of each further loss, as NAME_loss."""
         self._comparison.check(model)
         outputs, teacher_outputs, sums = self._comparison.run(
             lambda model: self._task.inputs(model, batch), self._mask(batch), training
@@ -88,9 +84,6 @@ class StatesObjective:
 
     Attributes:
         joint: the model to train, with which the objective is called; see `Comparison`.
-
-    Raises:
-        FieldError: the settings do not fit the models, or all weights are 0.
     """
 
     def __init__(self, student: keras.Model, teacher: keras.Model, imitation: StateImitation) -> None:
@@ -108,11 +101,7 @@ class StatesObjective:
         return {**identity, **self._comparison.identity()}
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
-        """The sum and weight of each loss, as NAME_loss.
-
-        Raises:
-            ValueError: the model is not `joint`.
-        """
+        """The sum and weight of each loss, as NAME_loss."""
         self._comparison.check(model)
 
         def inputs(model: keras.Model) -> dict[str, Any]:

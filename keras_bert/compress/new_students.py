@@ -40,9 +40,6 @@ def make_student(
 
     Random weights take 0 blocks. `rows` are needed if heads or units of the teacher must be chosen, whose importance
     `measure` measures, or if its embedding is factorized.
-
-    Raises:
-        ValueError: the teacher has no such layers, or the shape is invalid.
     """
     config = config_of(teacher.model)
     student, small = build_student(teacher, shape)
@@ -66,11 +63,7 @@ def make_student(
 
 
 def build_student(teacher: Task, shape: Student) -> tuple[Task, EncoderConfig]:
-    """A student with random weights, and the configuration of its encoder.
-
-    Raises:
-        ValueError: the shape is invalid.
-    """
+    """A student with random weights, and the configuration of its encoder."""
     config = config_of(teacher.model)
     small = shape.config(config, teacher.max_length)
     if small.variant is not None and small.num_layers <= config.num_layers:

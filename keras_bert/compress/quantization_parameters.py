@@ -33,11 +33,7 @@ class QuantizationParameters(NamedTuple):
 
 @contextlib.contextmanager
 def quantized_activations(model: keras.Model, quantization: QuantizationParameters) -> Iterator[None]:
-    """Inside the block, the activations of a model with quantized weights are quantized by its recipe.
-
-    Raises:
-        ValueError: see `fixed_ranges`.
-    """
+    """Inside the block, the activations of a model with quantized weights are quantized by its recipe."""
     recipe = RECIPES[quantization.recipe]
     rows = product_input_taps(model, quantization.float_layers).values() if recipe.activations == "rows" else ()
     ranges = fixed_ranges(model, quantization.ranges, recipe.activation_bits)

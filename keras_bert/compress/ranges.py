@@ -32,21 +32,13 @@ Ranges = dict[str, tuple[float, float]]
 
 
 def sublayers(model: keras.Model, kind: type[keras.layers.Layer]) -> dict[str, keras.layers.Layer]:
-    """Returns all layers of a class, nested ones too, by path, in the order of the graph.
-
-    Raises:
-        ValueError: two of them have the same path.
-    """
+    """Returns all layers of a class, nested ones too, by path, in the order of the graph."""
     layers = model._flatten_layers(include_self=False, recursive=True)
     return _by_path((layer.path, layer) for layer in layers if isinstance(layer, kind))
 
 
 def taps(model: keras.Model) -> dict[str, Tap]:
-    """Returns all taps, nested ones too, by path, in the order of the graph.
-
-    Raises:
-        ValueError: two of them have the same path.
-    """
+    """Returns all taps, nested ones too, by path, in the order of the graph."""
     layers = model._flatten_layers(include_self=False, recursive=True)
     return _by_path(pair for layer in layers for pair in taps_of(layer).items())
 

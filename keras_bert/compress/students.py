@@ -96,11 +96,7 @@ def initialize_from_teacher(
 
 
 def copy_head(student: keras.Model, teacher: keras.Model) -> list[str]:
-    """Copies the layers of a teacher's head and pooler that have the same shapes; returns their names.
-
-    Raises:
-        ValueError: the teacher's adapter is detached.
-    """
+    """Copies the layers of a teacher's head and pooler that have the same shapes; returns their names."""
     check_attached(teacher)
     copied = []
     for name in (name for name in _HEADS if has_layer(student, name) and has_layer(teacher, name)):

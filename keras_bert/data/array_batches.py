@@ -28,9 +28,6 @@ class ArrayBatches:
         seed: seed of the order.
         mixed: whether rows of all lengths share batches, see `BatchPlan`.
         lists: the list of each row, see `BatchPlan`.
-
-    Raises:
-        ValueError: there are no rows, or `batch_size` is below 1.
     """
 
     def __init__(

@@ -29,10 +29,6 @@ def read_conllu(path: str | os.PathLike[str], tag: str = "upos") -> list[Treeban
     Args:
         path: the file, in UTF-8.
         tag: the column of the tags: `upos`, `xpos` or `deprel`.
-
-    Raises:
-        ValueError: a line has not ten columns, an empty word or tag, or a head that is not a number; or the column is
-            unknown.
     """
     with Path(path).open(encoding="utf-8-sig") as lines:
         return [sentence for sentence, _ in parse_conllu((line.rstrip("\r\n") for line in lines), str(path), tag)]

@@ -100,11 +100,6 @@ def pretraining_batches(
         shuffle: whether every epoch has a new random order.
         bucket_boundaries: ascending lengths in tokens; the rows of a batch are padded to the same boundary. Without
             them rows are padded to the longest length.
-
-    Raises:
-        FileNotFoundError: the folder has no records of this split.
-        RecordError: a record is truncated or corrupted, or records are missing.
-        ValueError: an argument is out of range.
     """
     content = read_features(folder)
     descriptions = {entry["max_length"]: entry for entry in content["lengths"]}

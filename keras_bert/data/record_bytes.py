@@ -44,9 +44,6 @@ def serialize_rows(columns: Mapping[str, Column]) -> list[bytes]:
     Args:
         columns: ASCII name of less than 128 letters -> the values of all rows; no name begins with another one, as
             protobuf orders such names otherwise.
-
-    Raises:
-        ValueError: a value is below 0 or above 2^28 - 1.
     """
     rows = len(next(iter(columns.values())).counts)
     blocks: list[Block] = []

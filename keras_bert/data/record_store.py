@@ -27,9 +27,6 @@ class RecordStore:
     """The records of several TFRecord files, numbered in order from 0.
 
     Files are memory-mapped; compressed files are decompressed into temporary files first.
-
-    Raises:
-        RecordError: a file is truncated or corrupted; the message names the file and the record.
     """
 
     def __init__(self, files: Sequence[str], compression: Compression = "none") -> None:

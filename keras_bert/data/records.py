@@ -70,11 +70,7 @@ def read_records(files: Sequence[str], compression: Compression = "none") -> tf.
 
 
 def count_records(files: Sequence[str], compression: Compression = "none") -> int:
-    """Number of records in files; reads all of them and verifies their checksums.
-
-    Raises:
-        RecordError: a file is truncated or corrupted; the message names the file and the record.
-    """
+    """Number of records in files; reads all of them and verifies their checksums."""
     return sum(_count(file, compression) for file in files)
 
 
@@ -123,11 +119,7 @@ def write_features(folder: str | os.PathLike[str], description: dict[str, Any]) 
 
 
 def read_features(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Reads `features.json`: the task, max_length, the number of rows a split, ...
-
-    Raises:
-        RecordError: the file is corrupted.
-    """
+    """Reads `features.json`: the task, max_length, the number of rows a split, ..."""
     description: dict[str, Any] = read_json_file(Path(folder) / FEATURES_FILE, dict, RecordError)
     return description
 
@@ -139,10 +131,6 @@ def write_labels(folder: str | os.PathLike[str], labels: Sequence[str]) -> None:
 
 
 def read_labels(folder: str | os.PathLike[str]) -> list[str]:
-    """Reads `labels.json`.
-
-    Raises:
-        RecordError: the file is corrupted.
-    """
+    """Reads `labels.json`."""
     labels: list[str] = read_json_file(Path(folder) / LABELS_FILE, list, RecordError)
     return labels

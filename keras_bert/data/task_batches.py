@@ -83,11 +83,6 @@ def task_batches(
         shuffle: whether every epoch has a new random order.
         bucket_boundaries: ascending lengths in tokens that rows are padded to. If the loss compares rows, as for
             retrieval, batches have rows of all lengths.
-
-    Raises:
-        FileNotFoundError: the folder has no records of this split.
-        RecordError: a record is truncated or corrupted, or has a label that does not exist.
-        ValueError: an argument is out of range.
     """
     content = read_features(folder)
     longest: Any = content.get("max_length")

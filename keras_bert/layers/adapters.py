@@ -126,9 +126,6 @@ class PromptPlaces(PromptAwareLayer):
         """Inputs by name, each int32 (batch, length) -> the same inputs (batch, tokens + length).
 
         The ids and segments of a prompt are 0, and its padding mask is 1.
-
-        Raises:
-            ValueError: the called model belongs to an adapter that is detached.
         """
         self.attachments.enter(self._get_call_context().entry_layer)
         if not self.tokens:

@@ -53,22 +53,14 @@ class Attachments:
             return list(self._adapters)
 
     def enter(self, model: Any) -> None:
-        """Registers a model that contains the encoder, when the model is called or traced.
-
-        Raises:
-            ValueError: see `check_attached`.
-        """
+        """Registers a model that contains the encoder, when the model is called or traced."""
         if isinstance(model, keras.Model):
             with self._sets_lock:
                 self._models.add(model)
             self.check_attached(model)
 
     def check_attached(self, model: keras.Model) -> None:
-        """Raises if a model's head belongs to an adapter, and this adapter is detached.
-
-        Raises:
-            ValueError: the adapter of the model is detached.
-        """
+        """Raises if a model's head belongs to an adapter, and this adapter is detached."""
         owners = [adapter for adapter in self.adapters() if adapter.owns(model)]
         if owners and self.attached not in owners:
             error = ValueError(

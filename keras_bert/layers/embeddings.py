@@ -108,22 +108,14 @@ class PositionEmbedding(SavedLayer):
         )
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
-        """(batch, length, hidden) -> (batch, length, hidden).
-
-        Raises:
-            ValueError: the static length is larger than `max_length`.
-        """
+        """(batch, length, hidden) -> (batch, length, hidden)."""
         length = ops.shape(inputs)[1]
         self._check_length(length)
         table = ops.convert_to_tensor(_transform_table(self.embeddings, self.table_transform))
         return ops.add(inputs, self.output_tap(table[self.offset : self.offset + length], training))
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """The shape of the input. JAX cannot infer it from `call`, which slices to an unknown length.
-
-        Raises:
-            ValueError: the static length is larger than `max_length`.
-        """
+        """The shape of the input. JAX cannot infer it from `call`, which slices to an unknown length."""
         self._check_length(input_shape[1])
         return input_shape
 

@@ -86,9 +86,6 @@ def encoder_of(model: keras.Model) -> keras.Model:
 
     Returns:
         A model as `build_encoder` returns it, without `pooled_output` if there is no pooler.
-
-    Raises:
-        ValueError: there is no encoder in the model.
     """
     inputs = {name: output_of(model, name) for name in INPUT_NAMES if has_layer(model, name)}
     blocks_of(model)  # raises for a model without an encoder
@@ -104,31 +101,19 @@ def pooling_of_origin(encoder: keras.Model) -> str | None:
 
 
 def output_of(model: keras.Model, name: str) -> Any:
-    """The symbolic output of a layer's last call in a model.
-
-    Raises:
-        ValueError: there is no layer of this name.
-    """
+    """The symbolic output of a layer's last call in a model."""
     return calls_of(model, model.get_layer(name))[-1].output_tensors[0]
 
 
 def sequence_output(encoder: keras.Model) -> Any:
-    """The final hidden states of an encoder (batch, length, hidden), symbolic.
-
-    Raises:
-        ValueError: the model is not an encoder, but has a head.
-    """
+    """The final hidden states of an encoder (batch, length, hidden), symbolic."""
     if not isinstance(encoder.output, dict) or "sequence_output" not in encoder.output:
         raise ValueError(f"encoder must be made by build_encoder or a task's `encoder`, got model {encoder.name!r}")
     return encoder.output["sequence_output"]
 
 
 def pooled_output(encoder: keras.Model) -> Any:
-    """The output of an encoder's pooler (batch, hidden), symbolic.
-
-    Raises:
-        ValueError: the encoder has no pooler, as in a model with mean pooling, or the model is not an encoder.
-    """
+    """The output of an encoder's pooler (batch, hidden), symbolic."""
     sequence_output(encoder)
     if "pooled_output" not in encoder.output:
         raise ValueError("encoder must have a pooler, got one without; pooling by the mean needs none")
@@ -136,20 +121,12 @@ def pooled_output(encoder: keras.Model) -> Any:
 
 
 def config_of(model: keras.Model) -> EncoderConfig:
-    """The configuration of the encoder inside a model.
-
-    Raises:
-        ValueError: there is no encoder in the model.
-    """
+    """The configuration of the encoder inside a model."""
     return blocks_of(model)[0].config
 
 
 def blocks_of(model: keras.Model) -> list[TransformerBlock]:
-    """The encoder blocks of a model, first to last; a single block if all layers share their weights.
-
-    Raises:
-        ValueError: there are no blocks.
-    """
+    """The encoder blocks of a model, first to last; a single block if all layers share their weights."""
     blocks = [layer for layer in model.layers if isinstance(layer, TransformerBlock)]
     if not blocks:
         raise ValueError(f"model must hold an encoder, got {model.name!r} without encoder blocks")

@@ -15,9 +15,6 @@ def with_global_tokens(
     answering, and no token for other tasks.
 
     The result shares the layers of the encoder; for the other arguments see `GlobalTokens`.
-
-    Raises:
-        ValueError: the kind is `question`, and there is no separator.
     """
     present = global_tokens_of(encoder)
     if present is None or present.kind == kind == "none":

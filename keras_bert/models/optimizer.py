@@ -33,9 +33,6 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
             times r (`linear`), (1 - cos(pi r)) / 2 (`cosine`; Loshchilov and Hutter 2017, equation 5, without restarts)
             or r to the power of `power` (`polynomial`).
         power: the exponent of `polynomial`.
-
-    Raises:
-        ValueError: `decay` is unknown.
     """
 
     def __init__(self, peak: float, steps: int, warmup: float, decay: Decay = "linear", power: float = 2.0) -> None:
@@ -72,9 +69,6 @@ class LayerwiseAdamW(keras.optimizers.Adam):
         layer_decay: lambda of the rate eta_l = eta lambda^(L - l) of layer l, which is 0 for the embeddings and 1 to L
             for the blocks (Howard and Ruder 2018, section 3.2; Clark et al. 2020, appendix B).
         kwargs: arguments of `keras.optimizers.Adam`, except `amsgrad`.
-
-    Raises:
-        ValueError: `amsgrad` is true.
     """
 
     def __init__(

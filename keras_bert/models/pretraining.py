@@ -47,9 +47,6 @@ def build_pretraining(
     Returns:
         A model with the inputs of the encoder and `mask_positions` int32 (batch, predictions), and the outputs
         `masked_tokens` (batch, predictions, vocabulary) and, with the second head, `next_sentence` (batch, 2), logits.
-
-    Raises:
-        ValueError: the encoder has no pooler for the second head, or another graph than the mask decoder needs.
     """
     encoder = with_global_tokens(encoder, "none")
     config = config_of(encoder)
@@ -102,9 +99,6 @@ def decoded_states(encoder: keras.Model) -> Any:
     It calls the last block two more times, each time on the inputs of this block. The queries of the first call are
     these inputs plus an embedding of each absolute position, those of the second call are the outputs of the first
     (`EnhancedMaskDecoder` of the released code, with H the second to last layer). Only pre-training uses it.
-
-    Raises:
-        ValueError: the encoder has another variant, or its embeddings contain absolute positions already.
     """
     config, last = config_of(encoder), blocks_of(encoder)[-1]
     fits = isinstance(config.variant, DeBERTa) and not config.variant.absolute_positions

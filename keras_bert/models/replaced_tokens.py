@@ -45,9 +45,6 @@ def build_joint(discriminator: keras.Model, settings: Generator, *, mask_decoder
         A model with the inputs of the discriminator for masked texts, and `mask_positions`, `mask_ids` and
         `mask_weights` (batch, predictions). Its outputs are the logits `masked_tokens` (batch, predictions, vocabulary)
         and `replaced_tokens` (batch, length), and the labels `is_replaced`, int32 (batch, length).
-
-    Raises:
-        ValueError: the generator would be larger than the discriminator, or its shape breaks a rule.
     """
     generator = _build_generator(discriminator, settings, mask_decoder)
     inputs = {

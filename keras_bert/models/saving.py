@@ -49,12 +49,7 @@ def save_model(model: keras.Model, path: Path) -> None:
 
 
 def load_model(path: Path) -> keras.Model:
-    """Loads a model that `save_model` saved, in Keras' safe mode.
-
-    Raises:
-        FileNotFoundError: the file does not exist.
-        ValueError: the file is not a `.keras` file, or is damaged.
-    """
+    """Loads a model that `save_model` saved, in Keras' safe mode."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no model at {path}")
     if not zipfile.is_zipfile(path):

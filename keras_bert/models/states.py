@@ -42,9 +42,6 @@ def hidden_states(model: keras.Model) -> list[Any]:
 
     As in transformers, the first ones are the embeddings, and layers after a block, such as DeBERTa's convolution and
     ModernBERT's last norm, belong to that block. The states of a soft prompt are left out.
-
-    Raises:
-        ValueError: there is no encoder in the model.
     """
     blocks, prompt = blocks_of(model), _prompt(model)
     # A mask decoder may call the last block again.
@@ -54,11 +51,7 @@ def hidden_states(model: keras.Model) -> list[Any]:
 
 
 def attention_layout(model: keras.Model) -> AttentionLayout:
-    """Finds the tensors of a model's attention that can be read, by running the model on two rows of three tokens.
-
-    Raises:
-        ValueError: there is no encoder in the model.
-    """
+    """Finds the tensors of a model's attention that can be read, by running the model on two rows of three tokens."""
     config, blocks = config_of(model), blocks_of(model)
     inputs = {spec.name: ops.ones((2, 3), "int32") for spec in model.inputs}
     opened = [_points_of(block) for block in blocks]

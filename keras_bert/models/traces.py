@@ -22,11 +22,7 @@ def attachments_of(model: Any) -> Attachments | None:
 
 
 def check_attached(model: keras.Model) -> None:
-    """Raises if the adapter that a model needs is detached: the model would be used or trained without it.
-
-    Raises:
-        ValueError: the adapter is detached.
-    """
+    """Raises if the adapter that a model needs is detached: the model would be used or trained without it."""
     for attachments in _all_attachments(model):
         attachments.check_attached(model)
 

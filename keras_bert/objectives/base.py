@@ -111,11 +111,7 @@ class TaskObjective(PlainObjective, abc.ABC):
         return ops.reshape(rows, (-1, *[1] * (rank - 1)))
 
     def answers_from(self, values: Array) -> Array:
-        """The outputs of `run` that a teacher's probabilities or numbers stand for, NaN where it gave none.
-
-        Raises:
-            ValueError: a value is out of range, or the task has no such answers.
-        """
+        """The outputs of `run` that a teacher's probabilities or numbers stand for, NaN where it gave none."""
         raise ValueError(f"{type(self).__name__} has no answers that could be given as an array")
 
     def average(self, outputs: Sequence[Array]) -> Array:

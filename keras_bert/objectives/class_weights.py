@@ -22,9 +22,6 @@ def balanced_class_weights(counts: Sequence[int]) -> list[float]:
 
     The formula is that of `compute_class_weight("balanced", ...)` in scikit-learn, over the classes that occur. A class
     without rows gets the weight 1.
-
-    Raises:
-        ValueError: a count is negative, or all are 0.
     """
     check("balanced_class_weights", "counts", min(counts, default=0) >= 0, "not be negative", list(counts))
     total, classes = sum(counts), sum(count > 0 for count in counts)
@@ -37,9 +34,6 @@ def balanced_positive_weights(counts: Sequence[int], rows: int) -> list[float]:
 
     The ratio is that of `compute_class_weight("balanced", ...)` in scikit-learn for each label by itself. A label that
     no row or every row has gets the weight 1.
-
-    Raises:
-        ValueError: a count is negative, or there are fewer rows than that.
     """
     fit = min(counts, default=0) >= 0 and max(counts, default=0) <= rows
     check("balanced_positive_weights", "counts", fit, f"be between 0 and the {rows} rows", list(counts))
@@ -90,9 +84,6 @@ def log_frequencies(counts: Sequence[int], class_weights: Sequence[float] | None
 
     Returns:
         (labels,) float32.
-
-    Raises:
-        ValueError: a count is negative, or the weights do not fit.
     """
     logits = np.log(_weigh("log_frequencies", counts, class_weights) + _SMOOTHING)
     return (logits - logits.mean()).astype("float32")
@@ -109,9 +100,6 @@ def log_odds(counts: Sequence[int], rows: int, class_weights: Sequence[float] | 
 
     Returns:
         (labels,) float32.
-
-    Raises:
-        ValueError: a count is negative or above the number of rows, or the weights do not fit.
     """
     present = _weigh("log_odds", counts, class_weights)
     absent = rows - np.asarray(counts, "float64")

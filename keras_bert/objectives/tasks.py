@@ -37,9 +37,6 @@ class LabelObjective(TaskObjective):
     Attributes:
         class_weights: the weight of each label, in the order of the logits; None for 1. The loss of a row or token is
             multiplied with the weight of its label, and the mean is a weighted mean.
-
-    Raises:
-        ValueError: a weight is not positive and finite.
     """
 
     class_weights: Sequence[float] | None = None

@@ -24,9 +24,6 @@ def find_strategy() -> tf.distribute.Strategy:
 
     Call it before other TensorFlow functions, because workers must be connected first, and because GPUs are set to take
     memory as they need it, in place of all of it at once. Later calls return the same strategy.
-
-    Raises:
-        ValueError: `TF_CONFIG` is not a JSON object of a cluster and a task in it.
     """
     return _make_strategy(os.environ.get(TF_CONFIG, "{}"), os.environ.get("TPU_NAME", ""))
 

@@ -149,10 +149,6 @@ def check_trainable(task: Task, use: str) -> None:
     """Refuses a task whose weights are on a grid, or that shares weights which another task needs as they are.
 
     `use` is a participle for the errors.
-
-    Raises:
-        ValueError: the model is an exported file or not float32, or it or another task of its encoder is quantized, or
-            another task has an adapter of the encoder whose weights are changed.
     """
     check_keras_model(task, use)
     check_keras(task, use)
@@ -237,10 +233,6 @@ def read_rows_with_answers(
     classifier's answers are the probabilities of the labels (rows, labels), an array in the order of `task.labels` or a
     table with columns named as the labels, a regression's the numbers (rows,), an embedding's the cosines (rows,); NaN
     where a row has a label, but no answer.
-
-    Raises:
-        ValueError: the number of answers differs from the number of rows, an answer is out of range, or a row has
-            neither label nor answer.
     """
     answers = task.objective().answers_from(np.asarray(_order_columns(task, probabilities), "float64"))
     count, width = len(data[0]), len(getattr(task, "labels", ())) or 1
@@ -364,11 +356,7 @@ def batches(task: Task, rows: Rows, batch_size: int, *, shuffle: bool = False, s
 
 
 def read_columns(task: Task, data: Sequence[Any], pairs: Any) -> tuple[list[list[Any]], list[Any] | None]:
-    """The arguments of `task.examples` as lists, of columns or of a `tf.data.Dataset` of rows; and the second texts.
-
-    Raises:
-        TypeError: an argument is not a column, or there are too many of them.
-    """
+    """The arguments of `task.examples` as lists, of columns or of a `tf.data.Dataset` of rows; and the second texts."""
     if len(data) == 1 and hasattr(data[0], "as_numpy_iterator"):
         rows = [row if isinstance(row, tuple) else (row,) for row in data[0].as_numpy_iterator()]
         data = [[_to_python(value) for value in column] for column in zip(*rows, strict=True)]

@@ -22,9 +22,6 @@ def count_flops(function: Callable[..., Any], *specs: Any) -> int:
     section 2.1).
 
     `specs` are its arguments as `tf.TensorSpec` with static shapes, also in dicts and lists.
-
-    Raises:
-        ValueError: the graph calls another function, as loops do, or a product has a dynamic shape.
     """
     graph = tf.function(function, autograph=False).get_concrete_function(*specs).graph
     return sum(map(_count, _needed(graph)))

@@ -65,11 +65,7 @@ def entry_steps(steps: int, validations: int, log_every: int | None) -> set[int]
 
 
 class Loop:
-    """One call of `Trainer.fit`, which documents the arguments.
-
-    Raises:
-        ValueError: an argument is out of range.
-    """
+    """One call of `Trainer.fit`, which documents the arguments."""
 
     def __init__(
         self,
@@ -299,11 +295,7 @@ class Loop:
         return file
 
     def resume(self) -> None:
-        """Resumes from the newest checkpoint, if there is one.
-
-        Raises:
-            CheckpointError: the checkpoint belongs to another training; the message names the difference.
-        """
+        """Resumes from the newest checkpoint, if there is one."""
         devices, checkpoints = self._trainer.devices, self._checkpoints
         checkpoint = checkpoints.load(repair=devices.is_chief) if checkpoints else None
         step = checkpoint.state["progress"]["step"] if checkpoint else 0

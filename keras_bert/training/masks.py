@@ -13,11 +13,7 @@ _LEAST_SPARSITY = 0.01
 
 
 class Masks:
-    """Keeps zeros of a model's kernels zero while it trains; heads, which compute the logits, are not pruned.
-
-    Raises:
-        ValueError: the model's adapter is detached.
-    """
+    """Keeps zeros of a model's kernels zero while it trains; heads, which compute the logits, are not pruned."""
 
     def __init__(self, model: keras.Model) -> None:
         check_attached(model)

@@ -57,10 +57,6 @@ class TrainingStep:
         loss_scale: loss scaling for float16, else None.
         fresh_step: the last step with a batch of a new shape, which TensorFlow or XLA had to compile; 0 before the
             first step.
-
-    Raises:
-        ValueError: the model's adapter is detached; or the objective compares the rows of all parts of a batch, and
-            there are several devices.
     """
 
     def __init__(
