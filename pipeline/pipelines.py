@@ -50,11 +50,7 @@ from pipeline.settings.schema import Settings, select_fields
 
 
 class PretrainingData(NamedTuple):
-    """The inputs of pre-training.
-
-    Attributes:
-        start: the model that pre-training continues from; None for random weights.
-    """
+    """The inputs of pre-training; `start`: the model that pre-training continues from; None for random weights."""
 
     rows: Handle[PretrainingExamples]
     vocabulary: Handle[Vocabulary]

@@ -12,11 +12,7 @@ ANSWERS_FILE = "answers.json"
 
 
 class SeedScores(NamedTuple):
-    """A metric over seeds.
-
-    Attributes:
-        sd: the sample standard deviation; None for one seed.
-    """
+    """A metric over seeds; `sd`: the sample standard deviation; None for one seed."""
 
     mean: float
     sd: float | None

@@ -83,11 +83,7 @@ def count_processes(beam: BeamOptions, size: int, bytes_a_process: int = BYTES_A
 
 
 class Scale(NamedTuple):
-    """Number of processes and threads.
-
-    Attributes:
-        processes: of the local runner; 0 for other runners.
-    """
+    """Number of processes and threads; `processes`: of the local runner; 0 for other runners."""
 
     processes: int
     threads: int

@@ -45,11 +45,7 @@ _ROW_ALONE = 3
 
 
 class ScoredFile(NamedTuple):
-    """A model of one seed, or a file that was exported of it.
-
-    Attributes:
-        open: makes the task that answers with the file.
-    """
+    """A model of one seed, or a file that was exported of it; `open`: makes the task that answers with the file."""
 
     open: "Callable[[], Task]"
     file: Path

@@ -10,13 +10,7 @@ Unit = Literal["flops", "seconds"]
 
 
 class PretrainingCost(NamedTuple):
-    """The cost of a variant's pre-training steps.
-
-    Attributes:
-        flops: operations of a step on rows of each length, the shorter first.
-        bytes_an_entry: the mean bytes of a predicted token, see `PretrainingStepCosts`.
-        short: the share of the steps that are on the shorter rows of two lengths.
-    """
+    """The cost of a variant's pre-training steps."""
 
     flops: tuple[float, ...]
     seconds: tuple[float, ...]

@@ -12,12 +12,7 @@ LEVEL = 0.05
 
 
 class Difference(NamedTuple):
-    """The mean of paired differences with its confidence interval; all but the mean are None for one pair.
-
-    Attributes:
-        low: the lower end of the interval that holds the true mean with a confidence of 1 - `LEVEL`.
-        p: the two-sided p-value of the t-test against no difference.
-    """
+    """The mean of paired differences with its confidence interval; all but the mean are None for one pair."""
 
     mean: float
     low: float | None

@@ -30,11 +30,7 @@ class Resources(NamedTuple):
 
 
 class CompiledStep(NamedTuple):
-    """One step as an orchestrator runs it.
-
-    Attributes:
-        name: a name of lower-case letters, digits and hyphens.
-    """
+    """One step as an orchestrator runs it; `name`: a name of lower-case letters, digits and hyphens."""
 
     name: str
     command: tuple[str, ...]
@@ -61,11 +57,7 @@ class CompiledJob(NamedTuple):
 
 
 class CompileOptions(NamedTuple):
-    """Options of the compilation.
-
-    Attributes:
-        overrides: settings that replace settings of the job file, as `key=value`.
-    """
+    """Options of the compilation; `overrides`: settings that replace settings of the job file, as `key=value`."""
 
     job_file: str
     overrides: tuple[str, ...]

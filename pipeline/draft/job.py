@@ -58,13 +58,7 @@ _COMMON_STEMS = ("data", "rows", "train", "training")
 
 
 class DraftedJob(NamedTuple):
-    """A job file before it is written.
-
-    Attributes:
-        remarks: lines about the rows and the guesses.
-        tables: the settings; paths are absolute.
-        time: the estimated duration on this machine; None if the checkpoint does not name its sizes.
-    """
+    """A job file before it is written."""
 
     name: str
     remarks: list[str]

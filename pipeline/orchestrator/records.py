@@ -110,14 +110,7 @@ class Published(NamedTuple):
 
 
 class Ingredients(NamedTuple):
-    """The ingredients of an execution's cache key, and the details behind its digests.
-
-    Attributes:
-        inputs: fingerprints of the inputs; None for an absent one.
-        code: digest of all code of the component.
-        modules: digests of the modules behind `code`.
-        files: digests of the user's files behind `parameters`, by parameter and file.
-    """
+    """The ingredients of an execution's cache key, and the details behind its digests."""
 
     component: str
     inputs: Mapping[str, str | None]

@@ -36,11 +36,7 @@ class ModuleSource(NamedTuple):
 
 
 class SourceFile(NamedTuple):
-    """An analyzed file.
-
-    Attributes:
-        is_settled: whether any later change would change the stamp.
-    """
+    """An analyzed file; `is_settled`: whether any later change would change the stamp."""
 
     path: Path
     stamp: Stamp | None

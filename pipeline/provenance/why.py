@@ -10,12 +10,7 @@ from pipeline.orchestrator.records import Execution, PastExecution
 
 @dataclasses.dataclass(frozen=True)
 class Reason:
-    """The reason why a step ran or was cached.
-
-    Attributes:
-        is_known: whether the ingredients of both executions were recorded.
-        causes: the reasons of the steps that made changed inputs, by input.
-    """
+    """The reason why a step ran or was cached."""
 
     execution: Execution
     before: Execution | None

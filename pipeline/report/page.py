@@ -85,11 +85,7 @@ def _render(template: str, **content: Any) -> str:
 
 
 class CapabilitySection(NamedTuple):
-    """A section of the page about one output of a capability.
-
-    Attributes:
-        content: what `Capability.read` returns.
-    """
+    """A section of the page about one output of a capability; `content`: what `Capability.read` returns."""
 
     name: str
     title: str

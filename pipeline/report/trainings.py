@@ -25,12 +25,7 @@ class Curve(NamedTuple):
 
 
 class TrainingCurves(NamedTuple):
-    """The curves of a training, or of the trainings of all seeds.
-
-    Attributes:
-        panels: title -> curves.
-        figures: name -> values of the figure at the last validation, one a seed.
-    """
+    """The curves of a training, or of the trainings of all seeds."""
 
     name: str
     notes: list[str]

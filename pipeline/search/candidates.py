@@ -38,12 +38,7 @@ _LEAST_KEPT = 0.9
 
 
 class Candidate(NamedTuple):
-    """A student shape with its vocabulary size and quantization recipe.
-
-    Attributes:
-        units: number of units of a feed-forward layer.
-        rank: rank of a factorized token embedding; the width of the embedding if it is not factorized.
-    """
+    """A student shape with its vocabulary size and quantization recipe."""
 
     layers: int
     heads: int
@@ -58,11 +53,7 @@ class Candidate(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """The candidates of a job.
-
-    Attributes:
-        levels: descending values of every field of a candidate.
-    """
+    """The candidates of a job; `levels`: descending values of every field of a candidate."""
 
     settings: Settings
     teacher: EncoderConfig

@@ -38,12 +38,7 @@ class Miss(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """The limits of a search.
-
-    Attributes:
-        milliseconds: maximum latency of a text of maximum length on one thread; None for no limit.
-        min_share: minimum share of the teacher's validation score, from 0 to 1.
-    """
+    """The limits of a search."""
 
     megabytes: float | None
     milliseconds: float | None

@@ -38,11 +38,7 @@ class Winner(NamedTuple):
 
 
 class SettingWorth(NamedTuple):
-    """What the trials say of a setting.
-
-    Attributes:
-        importance: the share of the setting in the variance of the scores; None with too few trials.
-    """
+    """What the trials say of a setting."""
 
     job: Any
     importance: float | None
@@ -50,13 +46,7 @@ class SettingWorth(NamedTuple):
 
 
 class StageResult(NamedTuple):
-    """What the search for the settings of one model found.
-
-    Attributes:
-        later: the stages of compression that finalists went through after the training that was searched.
-        finalists: the best few trials, and the job's own settings.
-        job_score: the score of the job's own settings with the first seed.
-    """
+    """What the search for the settings of one model found."""
 
     metric: str
     rows: int

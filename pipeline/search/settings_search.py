@@ -98,14 +98,7 @@ class SettingsSearch:
 
 
 class _Training(NamedTuple):
-    """The result of a trial's run.
-
-    Attributes:
-        last_score: of the last model.
-        validations: see `validation_values`.
-        costs: costs of training and scoring the model, see `SearchRuns.costs`.
-        later: seconds for the later stages and the last score.
-    """
+    """The result of a trial's run."""
 
     run: int
     score: float

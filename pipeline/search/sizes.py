@@ -46,11 +46,7 @@ def count_operations(config: EncoderConfig, length: int) -> float:
 
 
 class FootprintModel(NamedTuple):
-    """Predicts footprints for one recipe.
-
-    Attributes:
-        an_operation: milliseconds of a multiplication.
-    """
+    """Predicts footprints for one recipe; `an_operation`: milliseconds of a multiplication."""
 
     bytes_fixed: float
     bytes_a_layer: float

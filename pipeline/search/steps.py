@@ -41,13 +41,7 @@ def start_pipeline(settings: Settings) -> Pipeline:
 
 
 class TrialOutputs(NamedTuple):
-    """A trained model of one seed, its score, and the score of the model that later stages make of it.
-
-    Attributes:
-        model: the trained model: that output, or the classifier whose head is fitted on it.
-        last_validation: the score of the last model; without later stages this is the trained model.
-        steps: the names of the steps from the input of the training to the score.
-    """
+    """A trained model of one seed, its score, and the score of the model that later stages make of it."""
 
     training: Handle[Model]
     model: Handle[Model]

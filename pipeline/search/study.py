@@ -220,11 +220,7 @@ class Study:
 
 
 class Level(NamedTuple):
-    """The trials with one value of a setting, or with values in one part of its range.
-
-    Attributes:
-        pruned: the number of trials that were pruned or rejected.
-    """
+    """The trials with one value of a setting, or with values in one part of its range."""
 
     low: Any
     high: Any
