@@ -138,11 +138,7 @@ def load_adapter(folder: str | os.PathLike[str], base: Task) -> Task:
 def restore(
     task: type[Task], model: keras.Model | Runtime, tokenizer: BaseTokenizer, settings: dict[str, Any], file: Path
 ) -> Task:
-    """The task as its settings describe it.
-
-    Raises:
-        ValueError: they are not those of the task, or do not fit its model; names `file`, which they were read from.
-    """
+    """The task as its settings describe it; errors name `file`, which they were read from."""
     learned = _take_learned(settings, file)
     try:
         restored = task.from_settings(model, tokenizer, settings)
@@ -155,11 +151,7 @@ def restore(
 
 
 def read_settings(file: Path) -> tuple[type[Task], dict[str, Any]]:
-    """The task that a `task.json` names, and the arguments of its `from_settings`.
-
-    Raises:
-        ValueError: it is damaged, or names no known task.
-    """
+    """The task that a `task.json` names, and the arguments of its `from_settings`."""
     settings = read_json_file(file)
     return _take_task(settings, file), settings
 
