@@ -134,7 +134,7 @@ def make_options(beam: BeamOptions, processes: int) -> Any:
     The options of `beam` win over the computed ones.
 
     Raises:
-        InputError: Beam has no such option; a job service may have further ones.
+        InputError: Beam has no such option, as only a job service may have, or an option no such value.
     """
     from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -148,14 +148,20 @@ def make_options(beam: BeamOptions, processes: int) -> Any:
     from apache_beam.runners.runner import create_runner
 
     runner = create_runner(beam.runner)  # its module may define options
-    flag_names = set[str]()
+    actions = dict[str, Any]()
     attributes = PipelineOptions(flags=[]).get_all_options(
-        add_extra_args_fn=lambda parser: flag_names.update(flag[2:] for flag in parser._option_string_actions)
+        add_extra_args_fn=lambda parser: actions.update(parser._option_string_actions)
     )
+    flag_names = {flag[2:] for flag in actions}
     for name in sorted(beam.options.keys() - flag_names - attributes.keys()):
         if not isinstance(runner, PortableRunner):
             rule = f"be an option of Beam, got {beam.options[name]!r}{nearest(name, flag_names | attributes.keys())}"
             raise InputError(f"BeamOptions.options.{name} must {rule}")
+    # Beam compares with its choices only what is given as a flag.
+    for name, value in beam.options.items():
+        choices = actions[f"--{name}"].choices if f"--{name}" in actions else None
+        if choices and value not in choices:
+            raise InputError(f"BeamOptions.options.{name} must be one of {', '.join(choices)}, got {value!r}")
     options = copy.deepcopy(dict(beam.options))  # Beam appends to lists of options
     # Beam discards a flag's name that is not the name of its attribute, unless it is given as a flag.
     flags = [flag for name, value in options.items() if name not in attributes for flag in _make_flags(name, value)]

@@ -13,6 +13,7 @@ import keras
 import tensorflow as tf
 
 from keras_bert.compress.tfmot import pruning_schedule, pruning_utils
+from keras_bert.core.folders import read_json_file
 from keras_bert.options.compression import Pruning
 from keras_bert.training.masks import Masks
 
@@ -63,7 +64,5 @@ def save_sparsity(settings: Mapping[str, Any], folder: str | os.PathLike[str]) -
 def find_sparsity(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
     """Reads the settings that `save_sparsity` wrote; None if there is no file."""
     path = Path(folder) / SPARSITY_FILE
-    if not path.is_file():
-        return None
-    content: dict[str, Any] = json.loads(path.read_text())
+    content: dict[str, Any] | None = read_json_file(path) if path.is_file() else None
     return content

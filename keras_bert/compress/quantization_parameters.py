@@ -12,7 +12,7 @@ import keras
 from keras_bert.compress.fake_quantizers import quantize_rows
 from keras_bert.compress.quantize import product_input_taps
 from keras_bert.compress.ranges import Ranges, fixed_ranges
-from keras_bert.core.folders import QUANTIZATION_FILE
+from keras_bert.core.folders import QUANTIZATION_FILE, read_json_file
 from keras_bert.models.traces import transformed
 from keras_bert.options.quantization import RECIPES, RecipeName
 
@@ -42,10 +42,19 @@ def quantized_activations(model: keras.Model, quantization: QuantizationParamete
 
 
 def read_quantization(folder: str | os.PathLike[str]) -> QuantizationParameters | None:
-    """Reads the parameters that `QuantizationParameters.save` wrote; None for a float model, which has no such file."""
+    """Reads the parameters that `QuantizationParameters.save` wrote; None for a float model, which has no such file.
+
+    Raises:
+        ValueError: the file is damaged.
+    """
     path = Path(folder) / QUANTIZATION_FILE
     if not path.is_file():
         return None
-    content = json.loads(path.read_text())
-    ranges = {name: (float(low), float(high)) for name, (low, high) in content["ranges"].items()}
-    return QuantizationParameters(content["recipe"], ranges, tuple(content["float_layers"]))
+    content = read_json_file(path)
+    try:
+        ranges = {name: (float(low), float(high)) for name, (low, high) in content["ranges"].items()}
+        RECIPES[content["recipe"]]
+        return QuantizationParameters(content["recipe"], ranges, tuple(map(str, content["float_layers"])))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        rule = f"hold a recipe of {', '.join(RECIPES)}, ranges of two numbers and float_layers"
+        raise ValueError(f"{path} must {rule}, got {str(content)[:200]}") from None

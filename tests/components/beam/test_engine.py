@@ -80,6 +80,12 @@ def test_an_option_that_beam_does_not_have(runner, name, near):
         make_options(BeamOptions(runner=runner, options={"project": "p", name: 3}), 1)
 
 
+def test_a_value_that_is_none_of_an_option_s_choices():
+    rule = "direct_running_mode must be one of in_memory, multi_threading, multi_processing, got 'multi_process'$"
+    with pytest.raises(InputError, match=rule):
+        make_options(BeamOptions(options={"direct_running_mode": "multi_process"}), 1)
+
+
 def test_a_job_service_may_have_options_of_its_own():
     options = make_options(BeamOptions(runner="FlinkRunner", options={"parallelism": 8}), 1)
     assert options.get_all_options(retain_unknown_options=True)["parallelism"] == 8

@@ -266,6 +266,15 @@ def test_what_is_saved_is_found_and_a_float_model_has_none(tmp_path):
     assert said == {"recipe": "dynamic_wi8", "ranges": ranges, "float_layers": []}
 
 
+@pytest.mark.parametrize(
+    "content", ["{", "[]", '{"recipe": "int9", "ranges": {}, "float_layers": []}', '{"ranges": [1]}']
+)
+def test_a_damaged_file_is_named(content, tmp_path):
+    (tmp_path / QUANTIZATION_FILE).write_text(content)
+    with pytest.raises(ValueError, match=r"^[^\n]*quantization\.json must hold [^\n]*$"):
+        read_quantization(tmp_path)
+
+
 def test_rows_are_rounded_inside_alone_and_as_in_training():
     model, rows = tiny.build(), tiny.make_rows(8)[0]
     aware = QuantizationAware(model, tiny.batches(1), "dynamic_wi8")
