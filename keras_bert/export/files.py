@@ -9,10 +9,11 @@ from typing import Literal
 from keras_bert.core.folders import (
     COREML_FILE,
     COREML_FOLDER,
+    LEVELS_ABOVE,
     MEDIAPIPE_FILE,
+    MODEL_PARTS,
     ONNX_FILE,
     SAVED_MODEL_FILE,
-    SAVED_MODEL_PARTS,
     TEXT_FILE,
     TFLITE_FILE,
     TFLITE_FLOAT_FILE,
@@ -118,15 +119,13 @@ FILES = (LITERT, LITERT_FLOAT, ONNX, SAVED_MODEL, TRITON, COREML, MEDIAPIPE, TEX
 
 def list_parts(file: Path) -> list[Path]:
     """The files of an exported model: one, or those of a SavedModel or an `.mlpackage`, given the file of its graph."""
-    held = {SAVED_MODEL_FILE: SAVED_MODEL_PARTS, Path(COREML_FILE).name: ("weights",)}.get(file.name, ())
-    folders = (file.parent / part for part in held)
+    folders = (file.parent / part for part in MODEL_PARTS.get(file.name, ()))
     return [file, *(part for folder in folders for part in sorted(folder.rglob("*")) if part.is_file())]
 
 
 def companion_folders(file: Path) -> Sequence[Path]:
     """The folders that may hold the tokenizer and the settings of a file that has none attached, the nearest first."""
-    # The files for Triton and Core ML are four folders below the pushed folder.
-    return file.absolute().parents[:4]
+    return file.absolute().parents[:LEVELS_ABOVE]
 
 
 def copy_model(file: Path, folder: Path) -> Path:

@@ -13,10 +13,18 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from keras_bert.core.folders import TASK_FILE, WEIGHT_FILES, hint_of_model
+from keras_bert.core.folders import (
+    LEVELS_ABOVE,
+    METRICS_FILE,
+    MODEL_PARTS,
+    TASK_FILE,
+    TOKENIZER_FILES,
+    WEIGHT_FILES,
+    hint_of_model,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -133,9 +141,18 @@ class HubAddress:
     def download(self, select: Callable[[Iterable[str]], Iterable[str]] = list) -> Path:
         """Downloads the file or the folder of the path, and returns its path in the hub's cache, see `fetch`.
 
-        `select` chooses the files of a folder by their names in it.
+        `select` chooses the files of a folder by their names in it. A model's file comes with its parts, and with the
+        settings and the tokenizer that may stand in the folders above it.
         """
-        return self.fetch(list(select(self.list_folder())))
+        names = list(select(self.list_folder()))
+        if names != [""] or self.kind != "model":
+            return self.fetch(names)
+        path = PurePosixPath(self.path)
+        settings = (TASK_FILE, METRICS_FILE, *TOKENIZER_FILES)
+        above = {str(folder / name) for folder in path.parents[:LEVELS_ABOVE] for name in settings}
+        parts = tuple(f"{path.parent / part}/" for part in MODEL_PARTS.get(path.name, ()))
+        beside = [name for name in self.list_files() if name in above or name.startswith(parts)]
+        return dataclasses.replace(self, path="").fetch([self.path, *beside]) / self.path
 
     def fetch(self, names: Sequence[str]) -> Path:
         """Downloads files by their names in the folder of the path, and returns that folder in the hub's cache.

@@ -284,3 +284,24 @@ def test_a_checkpoint_of_the_hub_is_that_of_its_folder(hub: Hub) -> None:
     from keras_bert.interop.hugging_face import read_model
 
     assert read_model(NAME).count_params() == read_model(GOLDEN / "hugging_face_classification").count_params()
+
+
+@pytest.mark.parametrize(
+    ("path", "beside"),
+    [
+        ("transformers_js/onnx/model.onnx", []),
+        ("saved_model.pb", ["assets.extra/digest.json", "variables/variables.index"]),
+    ],
+)
+def test_a_file_of_a_model_comes_with_what_it_is_loaded_from(hub: Hub, path: str, beside: list[str]) -> None:
+    settings = ["metrics.json", "task.json", "tokenizer.json", "vocab.txt"]
+    others = ["README.md", "model.keras", "other/task.json", "transformers_js/onnx/model_fp16.onnx"]
+    hub.add(
+        NAME, dict.fromkeys([path, *settings, *others, "variables/variables.index", "assets.extra/digest.json"], b"a")
+    )
+    file = HubAddress.parse(f"{ADDRESS}/{path}").resolve().download()
+    assert file.read_bytes() == b"a"
+    folder = file.parents[path.count("/")]
+    assert sorted(part.relative_to(folder).as_posix() for part in folder.rglob("*") if part.is_file()) == sorted(
+        [path, *settings, *beside]
+    )
