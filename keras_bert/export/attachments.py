@@ -20,6 +20,8 @@ from keras_bert.core.folders import ATTACHMENTS_FOLDER, COREML_FILE, SAVED_MODEL
 from keras_bert.export.files import list_parts
 
 DIGEST_FILE = "digest.json"
+# The start of the names of entries with the digests of the files attached with them, where no zip archive has any.
+_SUMS = "sums."
 # The most bytes of all attached files together: the tokenizer of a vocabulary of 250,000 tokens has 17 MB.
 _MOST_BYTES = 1 << 28
 
@@ -44,6 +46,9 @@ def attach_entries(path: str | os.PathLike[str], files: Mapping[str, bytes], *, 
             with zipfile.ZipFile(path) as archive:
                 size = archive.start_dir  # zipfile moves the archive's directory to the end of the new files
         files = {DIGEST_FILE: json.dumps({"bytes": size, "sha256": _digest(path, size)}).encode(), **files}
+    if files and path.suffix != ".tflite":
+        sums = "".join(f"{hashlib.sha256(content).hexdigest()} {name}\n" for name, content in files.items())
+        files = {**files, f"{_SUMS}{len(attached)}": sums.encode()}
     if path.name == SAVED_MODEL_FILE:
         folder = path.parent / ATTACHMENTS_FOLDER
         folder.mkdir(exist_ok=True)
@@ -84,8 +89,21 @@ def check_integrity(path: str | os.PathLike[str]) -> None:
 
 
 def read_attachments(path: str | os.PathLike[str]) -> dict[str, bytes]:
-    """Reads the files that are attached to a model's file; returns their contents by name."""
-    path = Path(path)
+    """Reads the files that are attached to a model's file; returns their contents by name.
+
+    Raises:
+        ValueError: the model's file or an attached file is damaged.
+    """
+    attached = _read_entries(Path(path))
+    for entry in [name for name in attached if name.startswith(_SUMS)]:
+        for line in attached.pop(entry).decode(errors="replace").splitlines():
+            digest, _, name = line.partition(" ")
+            if hashlib.sha256(attached.get(name, b"")).hexdigest() != digest:
+                raise ValueError(f"the file {name!r} attached to {path} must be as it was exported, but has changed")
+    return attached
+
+
+def _read_entries(path: Path) -> dict[str, bytes]:
     if path.suffix == ".onnx":
         import onnx
         from google.protobuf.message import DecodeError

@@ -127,8 +127,12 @@ def _load(folder: Path, file: Path, num_threads: int) -> Task:
     max_length = settings.get("max_length")
     if not isinstance(max_length, int):
         raise ValueError(f"{folder / TASK_FILE} must say max_length, a whole number, got {settings}")
+    attached = read_attachments(file)
+    for name in attached.keys() & {*_COMPANIONS, METRICS_FILE}:
+        if (folder / name).is_file() and (folder / name).read_bytes() != attached[name]:
+            raise ValueError(f"{folder / name} must be as it is attached to {file.name}, but one of both has changed")
     # A damaged model may crash LiteRT; ONNX Runtime and coremltools raise an error.
-    if file.suffix not in (".onnx", Path(COREML_FILE).suffix) or DIGEST_FILE in read_attachments(file):
+    if file.suffix not in (".onnx", Path(COREML_FILE).suffix) or DIGEST_FILE in attached:
         check_integrity(file)
     tokenizer = load_eager_tokenizer(folder)
     model: Any

@@ -104,8 +104,12 @@ class FixedLengthModel:
 
     def _answer(self, length: int, inputs: dict[str, Array]) -> Mapping[str, Array]:
         """Runs a signature, inputs (1, length)."""
-        with self._turn:
-            outputs: dict[str, Array] = self._signatures[length](**inputs)
+        try:
+            with self._turn:
+                outputs: dict[str, Array] = self._signatures[length](**inputs)
+        except RuntimeError as error:
+            rule = "its table of tokens may be smaller than the vocabulary beside it"
+            raise ValueError(f"{self.name} cannot answer with this file, {rule}: {_in_one_line(error)}") from error
         return outputs
 
     def _is_per_token(self, name: str) -> bool:

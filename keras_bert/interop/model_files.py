@@ -5,8 +5,7 @@ from collections.abc import Iterable
 
 from keras_bert.core import folders
 
-# Patterns of names at the top of a model's folder. Readers are this library, transformers, sentence-transformers, peft,
-# transformers.js and the runtimes of exported files, and people who copy tokenizers, golden outputs and scores.
+# Patterns of names at the top of a model's folder.
 _FILES = (
     *(folders.TASK_FILE, folders.MODEL_FILE, folders.QUANTIZATION_FILE, folders.METRICS_FILE, folders.LABELS_FILE),
     *(folders.EXPORT_FILE, folders.GOLDEN_FILE, folders.PAGE_FILE, "schema.json", "origin.json"),
@@ -20,8 +19,7 @@ _FILES = (
 _FOLDERS = (
     *(*folders.SAVED_MODEL_PARTS, folders.TRITON_FOLDER, folders.WEB_FOLDER, folders.ACCELERATORS_FOLDER),
     *(folders.ADAPTER_FOLDER, folders.TOKENIZERS_FOLDER, "*.mlpackage", "onnx", "openvino"),
-    # The modules of sentence-transformers, `1_Pooling`.
-    "[0-9]*_*",
+    "[0-9]*_*",  # the modules of sentence-transformers, `1_Pooling`
 )
 
 

@@ -14,13 +14,7 @@ _OF_MODELS = (TASK_FILE, CONFIG_FILE)
 
 
 class Publication(NamedTuple):
-    """A model on the hub.
-
-    Attributes:
-        url: its page.
-        commit: the commit that has its files.
-        is_new: whether that was made now; False where the hub had the same files.
-    """
+    """The page of a model on the hub, the commit of its files, and whether that was made now."""
 
     url: str
     commit: str

@@ -95,6 +95,24 @@ def test_a_model_that_changed_is_told_of(tmp_path, name):
         check_integrity(file)
 
 
+@pytest.mark.parametrize("name", ["model.onnx", "saved_model.pb"])
+def test_an_attached_file_that_changed_is_told_of(tmp_path, name):
+    """A single bit of a label, a temperature or the vocabulary changes answers without an error."""
+    file = tmp_path / name
+    file.write_bytes(onnx.ModelProto(producer_name="cow").SerializeToString())
+    attach_entries(file, {"task.json": b"temperature 1", "vocab.txt": b"piece"})
+    attach_entries(file, {"metrics.json": b"threshold 3"})
+    assert set(read_attachments(file)) == {DIGEST_FILE, "task.json", "vocab.txt", "metrics.json"}
+    for kept, changed in {b"ature 1": b"ature 0", b"old 3": b"old 2", b"piece": b"pIece"}.items():
+        (part,) = (part for part in (file, *tmp_path.rglob("assets.extra/*")) if kept in part.read_bytes())
+        content = part.read_bytes()
+        part.write_bytes(content.replace(kept, changed))
+        with pytest.raises(ValueError, match=rf"attached to [^\n]*{name} must be as it was exported, but has changed$"):
+            read_attachments(file)
+        part.write_bytes(content)
+    read_attachments(file)
+
+
 def test_what_is_attached_must_be_text_in_an_onnx_file(tmp_path):
     file = tmp_path / "model.onnx"
     file.write_bytes(onnx.ModelProto(producer_name="cow").SerializeToString())

@@ -153,6 +153,15 @@ def test_the_smallest_file_that_is_there_answers(folder, files):
     assert not np.array_equal(exact, coarse)
 
 
+def test_a_loose_file_that_differs_from_the_attached_one_is_refused(classifier, folder):
+    attach_companions(classifier, folder / "model.onnx")
+    classifier.save_settings(folder)
+    load_exported(folder)
+    (folder / "vocab.txt").write_text((folder / "vocab.txt").read_text() + "another\n")
+    with pytest.raises(ValueError, match=r"vocab\.txt must be as it is attached to model\.onnx, but one of both has"):
+        load_exported(folder)
+
+
 def test_a_folder_and_a_file_of_the_hub_answer_as_here(folder, hub):
     hub.add("ann/mine", folder)
     row = dict.fromkeys(INPUT_NAMES, np.ones((1, 3), np.int32))
@@ -363,13 +372,13 @@ def test_load_opens_whatever_was_written(exported, tmp_path):
 
 def test_a_file_knows_whether_its_rows_are_pairs(classifier, folder, monkeypatch):
     monkeypatch.setattr(classifier, "pairs", True)
-    classifier.save_settings(folder)
-    attach_companions(classifier, folder / "model.onnx")
-    assert load_exported(folder).pairs is load_exported(folder / "model.onnx").pairs is True
     settings = json.loads((folder / "task.json").read_text()) | {"pairs": "yes"}
     (folder / "task.json").write_text(json.dumps(settings))
     with pytest.raises(ValueError, match="pairs must be true, false or left out, got 'yes'"):
         load_exported(folder)
+    classifier.save_settings(folder)
+    attach_companions(classifier, folder / "model.onnx")
+    assert load_exported(folder).pairs is load_exported(folder / "model.onnx").pairs is True
 
 
 @pytest.mark.parametrize("exported", long_but(("classification", "question_answering"), SETTINGS), indirect=True)
