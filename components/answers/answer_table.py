@@ -36,13 +36,7 @@ _SECONDS_BETWEEN = 0.5
 
 @dataclasses.dataclass(frozen=True)
 class TableAnswers:
-    """The result of a table that was answered.
-
-    Attributes:
-        empty: how many rows had a text without a token for the model.
-        cut: how many rows were longer than the model reads.
-        resumed: how many chunks were there from a run that was killed.
-    """
+    """The counts of a table that was answered; `resumed` counts chunks that were there from a run that was killed."""
 
     rows: int
     bad: int

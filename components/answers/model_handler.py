@@ -13,12 +13,7 @@ if TYPE_CHECKING:
 
 
 class TextBatch(NamedTuple):
-    """Texts that are answered together.
-
-    Attributes:
-        texts: single texts, or the first of each pair; lists of words for a task that `answers_words`.
-        seconds: the second text of each pair; None for single texts.
-    """
+    """Texts that are answered together: single ones, or pairs; lists of words for a task that `answers_words`."""
 
     key: int
     texts: list[Any]
@@ -26,13 +21,7 @@ class TextBatch(NamedTuple):
 
 
 class AnsweredBatch(NamedTuple):
-    """The answers to a `TextBatch`.
-
-    Attributes:
-        values: the values of `Task.answer_columns` for each text, in order.
-        empty: how many texts had no token for the model.
-        cut: how many rows were longer than the model reads.
-    """
+    """The values of `Task.answer_columns` for each text of a `TextBatch`, and the counts of `UnreadTexts`."""
 
     key: int
     values: list[tuple[Any, ...]]

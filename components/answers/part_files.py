@@ -32,12 +32,7 @@ _GROUP_BYTES = 1 << 25
 
 
 class OutputFormat(NamedTuple):
-    """The columns of the output.
-
-    Attributes:
-        json_types: the types of the fields of JSON lines by name, see `JsonTypes`; empty for other tables.
-        answers: the types of the answers by the names of their columns.
-    """
+    """The columns of the output: those of the table, with the `JsonTypes` of JSON lines, and those of the answers."""
 
     kind: str
     names: list[str]

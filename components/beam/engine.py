@@ -243,11 +243,8 @@ def _run_watched(pipeline: Any) -> Any:
     def notice(arguments: threading.ExceptHookArgs) -> None:
         # Beam starts every worker from a thread of this name, which raises when its process has ended.
         if arguments.thread is not None and arguments.thread.name.startswith("run_worker"):
-            ends.put(
-                RuntimeError(
-                    f"a worker process of Beam was killed ({arguments.exc_value}), maybe because memory ran out"
-                )
-            )
+            reason = f"({arguments.exc_value}), maybe because memory ran out"
+            ends.put(RuntimeError(f"a worker process of Beam was killed {reason}"))
         else:
             previous_hook(arguments)
 

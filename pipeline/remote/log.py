@@ -24,12 +24,7 @@ _ENTRY = re.compile(rf"({LOG}/[0-9]{{8,}}/({START}|{END}|[0-9]{{6,}})|{FORGOTTEN
 
 
 class LogEntry(NamedTuple):
-    """An object of the log.
-
-    Attributes:
-        number: the number of the process that wrote it, which is that of its run or joins one; 0 for removed artifacts.
-        part: `start`, `end`, or the number of an execution, from 1, as text.
-    """
+    """An object of the log. Its part is `start`, `end` or an execution's number, from 1; number 0 removes artifacts."""
 
     name: str
     number: int
