@@ -153,8 +153,8 @@ TEXTS = make_texts(60)
         ),
         (
             _rows("text,note\n" + "".join(f"{text},{text[::-1]}\n" for text in TEXTS)),
-            "the table {rows} must have a column of labels, got note; add a line of column names if there is none, or name "
-            "the column by --label",
+            "the table {rows} must have a column of labels, got note; add a line of column names if there is none, or "
+            "name the column by --label",
         ),
         (
             _rows("text;score\n" + "".join(f"{text};{n // 10},{n % 10}\n" for n, text in enumerate(TEXTS))),
