@@ -89,7 +89,9 @@ def _project(task: "Task", file: Path, rows: Sequence[Any]) -> "Array | None":
         task.model = open_head_vectors(file)
     if file.suffix != ".tflite" or task.model is None:
         return None
-    outputs = (np.asarray(output, np.float64) for output in task.outputs(texts, seconds))
+    # The vectors of an embedding are an output with a name.
+    outputs = task.outputs(texts, seconds, keep=lambda made: made[task.output_name] if isinstance(made, dict) else made)
+    outputs = (np.asarray(output, np.float64) for output in outputs)
     # Outputs of tokens are 0 at padding.
     vectors = np.stack([output if output.ndim == 1 else output[output.any(axis=1)].mean(axis=0) for output in outputs])
     # Python's generator, unlike NumPy's, gives the same numbers in all versions.
