@@ -85,11 +85,7 @@ class RowSchema:
 
     @classmethod
     def parse(cls, content: Any, file: str) -> "RowSchema":
-        """The schema that a JSON file holds.
-
-        Raises:
-            InputError: it holds something else.
-        """
+        """The schema that a JSON file holds."""
         try:
             schema = cls(**content)
             decode_words(schema.words)
@@ -217,11 +213,7 @@ class WordReference(NamedTuple):
 
 
 def decode_words(words: str) -> "WordHashes":
-    """The hashes (words,) of a reference.
-
-    Raises:
-        ValueError: the text is no base64 of integers of 32 bits.
-    """
+    """The hashes (words,) of a reference."""
     import numpy as np
 
     return np.frombuffer(base64.b64decode(words, validate=True), "<u4")

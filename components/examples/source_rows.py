@@ -57,11 +57,7 @@ def read_source(source: AnySource, unlabelled: UnlabelledSource | None = None) -
 
 
 def complete_splits(splits: Splits, task: TaskRows[Any]) -> Splits:
-    """The splits; missing ones are made of training rows that have a label of their own.
-
-    Raises:
-        InputError: the training rows are too few.
-    """
+    """The splits; missing ones are made of training rows that have a label of their own."""
     missing = [split for split in SPLITS if split not in splits]
     if not missing:
         return splits
@@ -79,12 +75,7 @@ def complete_splits(splits: Splits, task: TaskRows[Any]) -> Splits:
 
 
 def read_unlabelled(source: AnySource, unlabelled: UnlabelledSource) -> list[Any]:
-    """The rows of a table of texts with a teacher's answers.
-
-    Raises:
-        InputError: the rows of the task are not texts, the source has no files, or see
-            `FilesWithTeacherAnswers.read_unlabelled`.
-    """
+    """The rows of a table of texts with a teacher's answers."""
     check_unlabelled(source.task)
     if not isinstance(source, FilesWithTeacherAnswers):
         raise InputError("unlabelled.probabilities is only allowed with tables, got it with built-in examples")

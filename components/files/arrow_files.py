@@ -27,7 +27,8 @@ def read_columns(file: str, fields: tuple[str, ...], *, others: bool = False) ->
     The file must have all `fields`; `others` reads its other columns, too.
 
     Yields:
-        A row: the values of `fields` as a tuple, or the values of all columns by name.
+        A row: the values of `fields` as a tuple; or the values of all columns by name, and the names of the classes of
+            each column, see `_class_names`.
 
     Raises:
         InputError: the file is missing, no whole file of its kind, lacks a column, or has two of one name.
@@ -35,9 +36,9 @@ def read_columns(file: str, fields: tuple[str, ...], *, others: bool = False) ->
 
     def rows(batch: Any) -> Iterator[Any]:
         names = batch.schema.names
-        columns = [_cells(column, _class_names(batch.schema, name)) for name, column in zip(names, batch, strict=True)]
-        values = zip(*columns, strict=True)
-        return (dict(zip(names, row, strict=True)) for row in values) if others else values
+        classes = {name: _class_names(batch.schema, name) for name in names}
+        values = zip(*[_cells(column, classes[name]) for name, column in zip(names, batch, strict=True)], strict=True)
+        return ((dict(zip(names, row, strict=True)), classes) for row in values) if others else values
 
     return _read_parts(file, fields, rows, others=others)
 
@@ -49,12 +50,6 @@ def read_batches(file: str) -> Iterator[Any]:
         InputError: the file is missing, no whole file of its kind, or has two columns of one name.
     """
     return _read_parts(file, (), lambda batch: iter([batch]), others=True)
-
-
-def read_class_names(file: str) -> dict[str, list[str]]:
-    """The names of the classes of each column, see `_class_names`."""
-    schema = next(_read_parts(file, (), lambda batch: iter([batch.schema]), others=True), None)
-    return {name: _class_names(schema, name) for name in (schema.names if schema else ())}
 
 
 def _read_parts(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError, nearest
-from components.files.arrow_files import read_class_names, read_columns
+from components.files.arrow_files import read_columns
 from components.files.columns import find_columns
 from components.files.csv_files import ESCAPED_COLUMN, unescape_formula
 from components.files.paths import match_files, short_name
@@ -85,11 +85,12 @@ def read_records(
         raise InputError(f"a file of rows must be {', '.join(RECORD_KINDS)}, got {file}; name a table .csv or .tsv")
     required = tuple(field for field in fields if field not in optional)
     if kind in (".parquet", ".arrow"):
-        has_names, classes = has_cells or required != fields, read_class_names(file) if has_cells else {}
+        has_names = has_cells or required != fields
         for row, values in enumerate(read_columns(file, required, others=has_names), start=1):
             if has_names:
-                chosen = tuple([values.get(field, ABSENT) for field in fields])
-                yield Record(file, f"row {row}", chosen, None, values, classes)
+                cells, classes = values
+                chosen = tuple([cells.get(field, ABSENT) for field in fields])
+                yield Record(file, f"row {row}", chosen, None, cells, classes)
             else:
                 yield Record(file, f"row {row}", values, None)
         return
@@ -120,11 +121,7 @@ def read_records(
 def read_table(
     path: str, fields: tuple[str, ...], *, has_cells: bool = False, optional: tuple[str, ...] = ()
 ) -> Iterator[Record]:
-    """The rows of all files that a path matches, see `read_records`.
-
-    Raises:
-        InputError: there is no file, no row, or see `read_records`.
-    """
+    """The rows of all files that a path matches, see `read_records`."""
     is_empty = True
     for file in match_files(path, RECORD_KINDS, what="the table"):
         for record in read_records(file, fields, has_cells=has_cells, optional=optional):
@@ -187,9 +184,6 @@ def read_cells(lines: Lines, *, tabs: bool) -> Iterator[tuple[str, list[str], st
     The first row has the names of the columns. With `tabs`, tabs separate the cells, and quotes have no meaning, except
     around a cell in which all quotes are doubled, as pandas writes it. Otherwise commas separate the cells, or
     semicolons if the first line has semicolons but no comma.
-
-    Raises:
-        InputError: the file is empty, or not valid CSV.
     """
     csv.field_size_limit(_LONGEST_CELL)
     first = list(itertools.islice(lines, 1))

@@ -40,22 +40,21 @@ def extension(file: str) -> str:
 def open_binary(file: str) -> IO[bytes]:
     """Opens a file without unpacking it."""
     try:
-        if is_downloaded(file) or not is_remote(file):
-            stream = (local_file(file) if is_downloaded(file) else Path(file)).open("rb")
-            if stream.peek(len(_POINTER)).startswith(_POINTER):
-                raise InputError(f"the file {file} must have its content, got a pointer of Git LFS; run git lfs pull")
-            return stream
-        from apache_beam.io.filesystem import CompressionTypes
-        from apache_beam.io.filesystems import FileSystems
+        if is_remote(file) and not is_downloaded(file):
+            from apache_beam.io.filesystem import CompressionTypes
+            from apache_beam.io.filesystems import FileSystems
 
-        remote: IO[bytes] = FileSystems.open(file, compression_type=CompressionTypes.UNCOMPRESSED)
-        return remote
-    except InputError:
-        raise
+            remote: IO[bytes] = FileSystems.open(file, compression_type=CompressionTypes.UNCOMPRESSED)
+            return remote
+        stream = (local_file(file) if is_downloaded(file) else Path(file)).open("rb")
+        is_pointer = stream.peek(len(_POINTER)).startswith(_POINTER)
     except FileNotFoundError:
         raise InputError(f"the file {file} must exist, found nothing there") from None
     except (OSError, ValueError) as error:
         raise InputError(f"the file {file} must be readable, got {_reason(error)}") from None
+    if is_pointer:
+        raise InputError(f"the file {file} must have its content, got a pointer of Git LFS; run git lfs pull")
+    return stream
 
 
 def read_chunks(file: str) -> Iterator[bytes]:

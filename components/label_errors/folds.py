@@ -56,11 +56,7 @@ def assign_rows(rows: Sequence[R], task: TaskRows[R], folds: int, seed: int, *, 
 
 
 def check_folds(rows: Sequence[R], task: TaskRows[R], folds: int) -> None:
-    """Checks that each label has as many different texts as there are folds; nearly equal texts count as different.
-
-    Raises:
-        InputError: a label has fewer.
-    """
+    """Checks that each label has as many different texts as there are folds; nearly equal texts count as different."""
     groups = _group_rows(rows, task, folds, near=False).values()
     labels = (task.count_labels([rows[row] for row in members]) or Counter[str]() for members in groups)
     _check_counts(labels, folds, task.plural_name, near=False)
@@ -75,12 +71,10 @@ def _group_rows(rows: Sequence[R], task: TaskRows[R], folds: int, *, near: bool)
     keys = [task.key(row) for row in rows]
     pairs = [(row, group[0]) for group in group_keys(keys, len(rows) / folds) for row in group]
     if near:
-        first_of_key: dict[str, int] = {}
-        for number, key in enumerate(keys):
-            first_of_key.setdefault(fold_key(key), number)
-        distinct = {keys[number]: number for number in first_of_key.values()}
-        texts = NearTexts(distinct)
-        pairs += [(number, distinct[other]) for key, number in distinct.items() for other in texts.find_near(key)]
+        # Rows with equal texts are in one group already.
+        row_of_key = {key: row for row, key in enumerate(keys)}
+        texts = NearTexts(row_of_key)
+        pairs += [(row, row_of_key[other]) for key, row in row_of_key.items() for other in texts.find_near(key)]
     groups: dict[int, list[int]] = defaultdict(list)
     for number, first in enumerate(find_clusters(len(rows), np.array(pairs, np.int64)).tolist()):
         groups[first].append(number)

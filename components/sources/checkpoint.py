@@ -282,7 +282,7 @@ class Checkpoint:
         return digest((name.removeprefix(start), content) for name, content in self.digests().items())
 
     def digests(self) -> dict[str, str]:
-        """The files with their digests, or the address on the hub with its commit; raises as `fingerprint`."""
+        """The files with their digests, or the address on the hub with its commit."""
         self.check()
         if is_hub_address(self.path):
             address = resolve_address(self.path)

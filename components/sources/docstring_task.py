@@ -72,15 +72,11 @@ class DocstringTask:
         self.fingerprint()
 
     def fingerprint(self) -> str:
-        """The digest of the settings and of the libraries' versions.
-
-        Raises:
-            InputError: a library is not installed.
-        """
+        """The digest of the settings and of the libraries' versions."""
         return digest([("settings", repr((self.rows, self.question))), *library_versions().items()])
 
     def digests(self) -> dict[str, str]:
-        """The libraries with their versions; raises as `fingerprint`."""
+        """The libraries with their versions."""
         return library_versions()
 
     def labels(self) -> list[str]:

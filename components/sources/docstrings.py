@@ -36,11 +36,7 @@ class Library:
     excluded: tuple[str, ...] = ()
 
     def version(self) -> str:
-        """The installed version.
-
-        Raises:
-            InputError: the library is not installed.
-        """
+        """The installed version."""
         if self.distribution is None:
             return platform.python_version()
         try:
@@ -245,15 +241,11 @@ class DocstringCorpus:
         self.fingerprint()
 
     def fingerprint(self) -> str:
-        """The digest of the size and of the libraries' versions.
-
-        Raises:
-            InputError: a library is not installed.
-        """
+        """The digest of the size and of the libraries' versions."""
         return digest([("megabytes", str(self.megabytes)), *library_versions().items()])
 
     def digests(self) -> dict[str, str]:
-        """The libraries with their versions; raises as `fingerprint`."""
+        """The libraries with their versions."""
         return library_versions()
 
     def files(self) -> list[str]:

@@ -41,11 +41,7 @@ class PushedVersion:
         return f"{place.parent.name}/{place.name}"
 
     def fetch(self) -> Path:
-        """Its folder, downloaded if it lies in object storage.
-
-        Raises:
-            InputError: it cannot be downloaded.
-        """
+        """Its folder, downloaded if it lies in object storage."""
         place = Path(self.path)
         versions = self._versions()
         if versions is not None:

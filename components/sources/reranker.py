@@ -56,11 +56,7 @@ class Reranker(Checkpoint):
             super().check_content()
 
     def load(self) -> "Task":
-        """The task; a pushed version answers with its file.
-
-        Raises:
-            InputError: see `check`; or a file cannot be used.
-        """
+        """The task; a pushed version answers with its file."""
         from keras_bert.export import bundle
         from keras_bert.interop.hugging_face import from_hugging_face
 

@@ -78,11 +78,7 @@ class LabelledFiles:
         return {split: path for split in SPLITS if (path := getattr(self, split)) is not None}
 
     def fingerprint(self) -> str:
-        """The digest of the settings, of the columns' names and of the files.
-
-        Raises:
-            InputError: a file is missing.
-        """
+        """The digest of the settings, of the columns' names and of the files."""
         settings = {name: value for name, value in dataclasses.asdict(self).items() if name not in SPLITS}
         return fingerprint_splits(repr(sorted(settings.items())), self.paths(), self.kinds)
 
@@ -91,7 +87,7 @@ class LabelledFiles:
         return list(getattr(splits, "notes", ()))
 
     def digests(self) -> dict[str, str]:
-        """The files of all splits, by path, with the digests of their contents; raises as `fingerprint`."""
+        """The files of all splits, by path, with the digests of their contents."""
         return {
             file: file_digest(file)
             for split, path in self.paths().items()
@@ -171,11 +167,7 @@ def match_values(table: Sequence[R], values: Sequence[V], rows: Sequence[R]) -> 
 
 
 def fingerprint_splits(settings: str, paths: Mapping[str, str], kinds: Sequence[str]) -> str:
-    """The digest of settings, and of the names and contents of the files of each split.
-
-    Raises:
-        InputError: there are no files of these kinds, or one cannot be read.
-    """
+    """The digest of settings, and of the names and contents of the files of each split."""
     parts = [("settings", settings)]
     for split, path in paths.items():
         files = _match_split(split, path, kinds)

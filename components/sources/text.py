@@ -80,9 +80,6 @@ class TextSource:
         """Looks at every file, and reads the first 64 million characters of each.
 
         What is wrong further on stops the run in its first step, with the same message.
-
-        Raises:
-            InputError: there is no document; or see `files` and `documents`.
         """
         has_text = False
         for file in self.files():
@@ -99,24 +96,17 @@ class TextSource:
         """The digest of the settings, and of the names and contents of all files.
 
         Remote files are not read, see `file_digest`.
-
-        Raises:
-            InputError: see `files`; or one cannot be read.
         """
         settings = {field: value for field, value in dataclasses.asdict(self).items() if field != "path"}
         digests = ((short_name(file, self.path), file_digest) for file, file_digest in self.digests().items())
         return digest(itertools.chain([("settings", repr(sorted(settings.items())))], digests))
 
     def digests(self) -> dict[str, str]:
-        """The files with their digests; raises as `fingerprint`."""
+        """The files with their digests."""
         return {file: file_digest(file) for file in self.files()}
 
     def files(self) -> list[str]:
-        """The files, sorted by name.
-
-        Raises:
-            InputError: there is none, or no such split.
-        """
+        """The files, sorted by name."""
         return match_files(self.path, DOCUMENT_KINDS, self.split, what="the corpus")
 
     def documents(self, file: str) -> Iterator[Document]:

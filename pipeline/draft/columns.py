@@ -66,6 +66,12 @@ class TableColumn(NamedTuple):
         return self.is_numeric and len({float(b) - a for a, b in zip(self.rows, self.values, strict=True)}) == 1
 
     @property
+    def has_decimal_commas(self) -> bool:
+        """Whether the values are numbers if commas are read as decimal points."""
+        cells = [str(value).replace(",", ".") for value in self.values]
+        return not self.is_numeric and bool(cells) and all(map(is_number, cells))
+
+    @property
     def holds_texts(self) -> bool:
         """Whether cells have two words or more on average, and most of them differ."""
         return self.mean_words() >= _LEAST_WORDS and self.count_distinct() > len(self.values) / 2
@@ -76,7 +82,7 @@ class TableColumn(NamedTuple):
 
     def mean_words(self) -> float:
         """Words of a value on average; 0 for numbers, lists and empty columns."""
-        if not self.values or self.is_numeric or not isinstance(self.values[0], str):
+        if not self.values or self.is_numeric or self.has_decimal_commas or not isinstance(self.values[0], str):
             return 0.0
         from components.text.near_duplicates import hash_words
 
@@ -95,9 +101,6 @@ def read_sample(files: Sequence[str]) -> list[TableColumn]:
     """The columns of a table with the values of about 5,000 to 10,000 rows, by the hash of their index, or of all rows.
 
     Tables are often sorted by their labels: the first rows would have one of them. So may every n-th row.
-
-    Raises:
-        InputError: a file is missing or broken, or there is no row.
     """
     sample, limit = dict[int, Any](), 1 << 64
     records = itertools.chain.from_iterable(read_records(file, (), has_cells=True) for file in files)
@@ -110,11 +113,9 @@ def read_sample(files: Sequence[str]) -> list[TableColumn]:
     if not sample:
         raise InputError(f"the table {files[0]} must hold at least one row, got none")
     # Others can be read by no job: spreadsheets write empty columns without names.
-    names = [
-        name for name in next(iter(sample.values())) if name.strip() and all(name in cells for cells in sample.values())
-    ]
+    first, *others = sample.values()
     columns = []
-    for name in names:
+    for name in (name for name in first if name.strip() and all(name in cells for cells in others)):
         values = {row: _decode(cells[name]) for row, cells in sample.items()}
         filled = {row: value for row, value in values.items() if value is not None and str(value).strip()}
         columns.append(TableColumn(name, list(filled.values()), list(filled)))
@@ -192,9 +193,12 @@ def _find_texts(
     lower = {name.lower(): column for name, column in free.items() if column.mean_words()}
     if second is None:
         # Names that only differ in the number or letter of the text, such as MRPC's "#1 String" and "#2 String".
-        numbered = [(name, re.sub(r"1|(?<![a-z])a$", _name_second, name)) for name in map(str.lower, wordy)]
-        for first, other in (*_PAIRS, *(pair for pair in numbered if pair[0] != pair[1])):
-            if first in lower and other in lower:
+        numbered = [
+            (name, re.sub(r"1|(?<![a-z])a$", lambda match: {"1": "2", "a": "b"}[match[0]], name))
+            for name in map(str.lower, wordy)
+        ]
+        for first, other in (*_PAIRS, *numbered):
+            if first != other and first in lower and other in lower:
                 return [lower[first], lower[other]]
     first_text = next((lower[name] for name in _TEXTS if name in lower), None)
     if first_text is None and wordy:
@@ -205,10 +209,6 @@ def _find_texts(
             f"{', '.join(named)}; name it by --text"
         )
     return [first_text, *([named[second]] if second is not None else [])]
-
-
-def _name_second(match: re.Match[str]) -> str:
-    return {"1": "2", "a": "b"}[match[0]]
 
 
 def _find_label(columns: Sequence[TableColumn], file: str, label: str | None, numbers: bool) -> TableColumn:
@@ -223,7 +223,8 @@ def _find_label(columns: Sequence[TableColumn], file: str, label: str | None, nu
         if name in lower:
             return lower[name]
     repeated = [column for column in columns if 2 <= column.count_distinct() <= len(column.values) / 2]
-    numeric = [column for column in columns if column.is_numeric and column.count_distinct() >= 2]
+    amounts = [column for column in columns if column.is_numeric or column.has_decimal_commas]
+    numeric = [column for column in amounts if column.count_distinct() >= 2]
     if not repeated and not numeric:
         names = ", ".join(named) or "no other column"
         raise InputError(f"the table {file} must have a column of labels, got {names}; {_MISSING} --label")

@@ -3,17 +3,16 @@
 import contextlib
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
 from components.examples.row_traits import PERCENTILES, RowTraits, TokenTraits, measure_rows, measure_tokens, percentile
-from components.examples.splits import split_rows
+from components.examples.source_rows import complete_splits
 from components.files.text_files import is_remote
 from components.sources.checkpoint import PACKAGE, Checkpoint
-from components.sources.shared import SPLITS
 from components.sources.table import TextRow
 from components.text.escaping import escape_field
 from keras_bert.core.folders import replaced_file
@@ -74,11 +73,9 @@ def draft_job(request: DraftRequest, checkpoint: Checkpoint, name: str = "") -> 
     """
     guess = guess_source(request)
     task = TASK_ROWS[guess.source.task]
-    splits: Mapping[str, list[Any]] = guess.source.splits()
-    missing = [split for split in SPLITS if split not in splits]
+    splits: dict[str, list[Any]] = guess.source.splits()
     try:
-        parts = split_rows(splits["train"], missing, key=task.key, stratum=task.stratum, plural_name=task.plural_name)
-        task.check({**splits, **parts})
+        task.check(complete_splits(splits, task))
     except InputError as error:
         raise InputError(f"{error}{guess.advice}") from None
     rows = measure_rows(splits["train"], task)

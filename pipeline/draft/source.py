@@ -47,6 +47,8 @@ _FITTING_SHARE = 0.9
 # Names of the columns of queries and passages in public data sets, in lower case.
 _QUERIES = ("query", "question", "anchor")
 _PASSAGES = ("passage", "positive", "pos", "answer", "context", "document")
+# The columns of a table whose task is sure: it is re-ranking where relevances stand beside them, else retrieval.
+_RANKED = (RetrievalSource.query, RetrievalSource.passage)
 
 
 class DraftRequest(NamedTuple):
@@ -109,9 +111,9 @@ def _guess_source(request: DraftRequest) -> Guess:
     names = [column.name for column in columns]
     if request.task is None and set(QUESTION_FIELDS) <= set(names):
         return _as_questions(request, files[0])
-    has_queries = {RetrievalSource.query, RetrievalSource.passage} <= set(names)
-    is_unlabelled = has_queries and request.label is None and not set(LABEL_NAMES) & set(map(str.lower, names))
-    if request.task == RetrievalSource.task or (request.task is None and is_unlabelled):
+    lower = set(map(str.lower, names))
+    is_unlabelled = request.label is None and lower.isdisjoint(LABEL_NAMES)
+    if request.task == RetrievalSource.task or (request.task is None and is_unlabelled and lower.issuperset(_RANKED)):
         return _as_retrieval(request, names, files[0])
     tagged = find_tagged_columns(columns) if request.task in (None, SentenceSource.task) else None
     if tagged is not None:
@@ -137,18 +139,19 @@ def _guess_source(request: DraftRequest) -> Guess:
 
 
 def _describe_texts(roles: Roles, columns: Sequence[TableColumn]) -> list[str]:
-    """A line for each column of texts, with the flags that choose others."""
-    chosen, second = (roles.text, roles.second_text, roles.label), roles.second_text
-    others = [
+    """A line for each column of texts; the last one ends with the flags that choose others."""
+    lines = [f"text: column {roles.text.name!r}, {roles.text.mean_words():.1f} words on average"]
+    flags = [
         f"--text {shlex.quote(column.name)} reads {column.mean_words():.1f} words"
         for column in columns
-        if column.holds_texts and column not in chosen
+        if column.holds_texts and column not in (roles.text, roles.second_text, roles.label)
     ]
-    alone = [] if second is None else [f"--text {shlex.quote(roles.text.name)} without --second reads one text"]
-    text = f"text: column {roles.text.name!r}, {roles.text.mean_words():.1f} words on average"
-    reasons = [text, *([] if second is None else [f"second text: column {second.name!r}"])]
-    remarks = ", ".join([*others, *alone])
-    return [*reasons[:-1], reasons[-1] + (f" ({remarks})" if remarks else "")]
+    if roles.second_text is not None:
+        lines.append(f"second text: column {roles.second_text.name!r}")
+        flags.append(f"--text {shlex.quote(roles.text.name)} without --second reads one text")
+    if flags:
+        lines[-1] += f" ({', '.join(flags)})"
+    return lines
 
 
 def _find_label_sets(roles: Roles, columns: Sequence[TableColumn]) -> dict[str, Any]:
@@ -232,14 +235,14 @@ def _as_table(request: DraftRequest, roles: Roles, reasons: Sequence[str]) -> Gu
 
 def _guess_table_task(roles: Roles, request: DraftRequest) -> tuple[str, str]:
     label, distinct = roles.label, roles.label.count_distinct()
-    names = (roles.text.name, roles.second_text and roles.second_text.name)
-    if names == (RetrievalSource.query, RetrievalSource.passage) and label.name in RELEVANCE_NAMES and label.is_numeric:
+    texts = tuple(column.name.lower() for column in (roles.text, roles.second_text) if column is not None)
+    if texts == _RANKED and label.name.lower() in RELEVANCE_NAMES and label.is_numeric:
         return "reranking", f"as {label.name!r} holds numbers for queries and passages"
     is_category = not label.is_numeric or (all_whole(label.values) and distinct <= _MOST_NUMERIC_LABELS)
     if is_category:
         other = ", not numbers (else --task regression)" if label.is_numeric else ""
         cells = [str(value) for value in label.values]
-        if not label.is_numeric and all(is_number(cell.replace(",", ".")) for cell in cells):
+        if label.has_decimal_commas:
             if distinct > _MOST_NUMERIC_LABELS:
                 comma = next(cell for cell in cells if "," in cell)
                 raise InputError(
