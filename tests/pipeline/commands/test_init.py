@@ -161,6 +161,10 @@ TEXTS = make_texts(60)
             "column 'score' of {rows} must have numbers with decimal points, got '0,0'; replace the commas, or --task "
             "classification reads the numbers as names",
         ),
+        (
+            _rows("Bericht;Preis\n" + "".join(f"{text};{n},5\n" for n, text in enumerate(TEXTS))),
+            "column 'Preis' of {rows} must have numbers with decimal points, got '0,5'",
+        ),
         (_rows("text,label\na caf\xe9,drink\n"), "{rows} must be UTF-8, got byte 0xe9 at offset 16"),
         (
             _rows("text,label\n" + "a cow,one\na cow,two\n" * 9),
@@ -272,6 +276,12 @@ WINES = [f"{text},{'ab'[n % 2]} b,{n},{80 + n % 18}" for n, text in enumerate(TE
             + "".join(f'{text}","{"ab"[n % 2]}, {"cd"[n % 4 // 2]}"\n"' for n, text in enumerate(TEXTS)),
             [],
             {"task": "classification"},
+        ),
+        (
+            "capital letters",
+            "Query,Passage,Relevance\n" + "".join(f"{TEXTS[n // 3]},{text},{n % 3}\n" for n, text in enumerate(TEXTS)),
+            [],
+            {"task": "reranking", "text": "Query", "second_text": "Passage", "label": "Relevance"},
         ),
         (
             "decimal commas",
@@ -392,7 +402,7 @@ def test_labels_that_occur_once_are_named(tmp_path: Path, checkpoint: str, capfd
 
 
 @pytest.mark.parametrize(
-    ("columns", "options"), [("query,passage,negative", []), ("Question,Document,neg", ["--task", "retrieval"])]
+    ("columns", "options"), [("Query,Passage,negative", []), ("Question,Document,neg", ["--task", "retrieval"])]
 )
 def test_a_job_for_queries_and_passages(tmp_path: Path, checkpoint: str, columns: str, options: list[str]) -> None:
     rows, job = tmp_path / "rows.csv", tmp_path / "job.toml"
