@@ -65,7 +65,7 @@ def check_examples(settings: Settings) -> list[str]:
     overlap = count_overlap(splits, task.key) if source.overlap == "keep" else {}
     described = describe_overlap(overlap, count_rows(splits), task.plural_name)
     # Rows with only a teacher's answer are measured on by no split.
-    labelled = {**splits, "train": [row for row in splits["train"] if task.has_own_label(row)]}
+    labelled: dict[str, Any] = {**splits, "train": [row for row in splits["train"] if task.has_own_label(row)]}
     shared = describe_shared_texts(complete or splits, task.key)
     described += describe_similar_labels(task.count_labels(splits["train"]) or {})
     few = describe_few_rows(labelled)
