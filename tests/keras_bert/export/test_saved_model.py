@@ -200,7 +200,7 @@ def test_a_damaged_one_is_refused_in_one_line(classifier: tuple[Task, Path], tmp
         content[len(content) // 2] ^= 0xFF
         damaged.write_bytes(content)
         if part.name in ("saved_model.pb", "digest.json") or part.parent.name == "variables":
-            with pytest.raises(ValueError, match=r"saved_model\.pb must hold .*[^\n]*$"):
+            with pytest.raises(ValueError, match=r"saved_model\.pb must (hold|be as it was exported)[^\n]*$"):
                 keras_bert.load(folder)
     (folder / "variables" / "variables.index").unlink()
     with pytest.raises(ValueError, match=r"saved_model\.pb must be of a SavedModel: [^\n]*$"):
