@@ -83,7 +83,7 @@ def count_processes(beam: BeamOptions, size: int, bytes_a_process: int = BYTES_A
 
 
 class Scale(NamedTuple):
-    """Number of processes and threads; `processes`: of the local runner; 0 for other runners."""
+    """The number of processes of the local runner, 0 for other runners, and of threads of each process."""
 
     processes: int
     threads: int
@@ -129,13 +129,7 @@ def begin(pipeline: Any, label: str, elements: list[Any], scale: Scale) -> Any:
 
 
 def make_options(beam: BeamOptions, processes: int) -> Any:
-    """Beam's pipeline options.
-
-    The options of `beam` win over the computed ones.
-
-    Raises:
-        InputError: Beam has no such option, as only a job service may have, or an option no such value.
-    """
+    """Beam's pipeline options. The options of `beam` win over the computed ones."""
     from apache_beam.options.pipeline_options import PipelineOptions
 
     local: dict[str, Any] = {}

@@ -36,10 +36,10 @@ def local_file(address: str) -> Path:
 def local_folder(address: str, select: Callable[[Iterable[str]], Iterable[str]] = list) -> Path:
     """The copy of a folder in the cache, as `local_file`.
 
-    `select` chooses the files to download by their relative names.
+    `select` chooses the objects to download by their relative names. Of a folder on the hub all files are downloaded.
     """
     if is_hub_address(address):
-        return hub_files(address, select)
+        return hub_files(address)
     store = ObjectStore(address)
     objects = store.find_all()
     states = {name: objects[name] for name in select(objects)}

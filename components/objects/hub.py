@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import hashlib
 import re
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from components.dsl.errors import input_errors
@@ -60,10 +59,10 @@ def match_hub(path: str) -> tuple[list[str], bool]:
     return [f"{start}/{name}" for name in names if pattern.fullmatch(name)], False
 
 
-def hub_files(address: str, select: Callable[[Iterable[str]], Iterable[str]] = list) -> Path:
+def hub_files(address: str) -> Path:
     """A file or a folder in the hub's cache, see `HubAddress.download`."""
     with input_errors(""):
-        return resolve_address(address).download(select)
+        return resolve_address(address).download()
 
 
 def hub_checkpoint(address: str) -> Path:

@@ -146,11 +146,7 @@ class ObjectStore:
             self._request(lambda files, name=name: files.rm_file(self._path(name)))  # type: ignore[misc]
 
     def upload(self, file: Path, name: str) -> None:
-        """Writes an object from a file; one that was killed in the middle leaves no object.
-
-        Raises:
-            FileNotFoundError: there is no such file.
-        """
+        """Writes an object from a file; one that was killed in the middle leaves no object."""
         file.stat()
         self._request(lambda files: files.put_file(str(file), self._path(name)), is_write=True)
 

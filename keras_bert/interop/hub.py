@@ -12,7 +12,7 @@ import hashlib
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -138,13 +138,12 @@ class HubAddress:
             raise ValueError(f"{self} must be a file or a folder that exists, found nothing there{hint}")
         return inside
 
-    def download(self, select: Callable[[Iterable[str]], Iterable[str]] = list) -> Path:
+    def download(self) -> Path:
         """Downloads the file or the folder of the path, and returns its path in the hub's cache, see `fetch`.
 
-        `select` chooses the files of a folder by their names in it. A model's file comes with its parts, and with the
-        settings and the tokenizer that may stand in the folders above it.
+        A model's file comes with its parts, and with the settings and the tokenizer in the folders above it.
         """
-        names = list(select(self.list_folder()))
+        names = self.list_folder()
         if names != [""] or self.kind != "model":
             return self.fetch(names)
         path = PurePosixPath(self.path)

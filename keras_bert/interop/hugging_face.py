@@ -32,16 +32,8 @@ from keras_bert.interop.hub import find_checkpoint
 from keras_bert.interop.model_files import find_model_files
 from keras_bert.interop.names import PROJECTION, hugging_face_format, present_names
 from keras_bert.interop.safetensors_files import FILE, open_tensors, save_tensors
-from keras_bert.interop.sentence_transformers import (
-    read_pooling,
-    transformer_folder,
-    write_pooling,
-)
-from keras_bert.interop.vocabularies import (
-    write_definition,
-    write_settings,
-    write_vocabulary_file,
-)
+from keras_bert.interop.sentence_transformers import read_pooling, transformer_folder, write_pooling
+from keras_bert.interop.vocabularies import write_definition, write_settings, write_vocabulary_file
 from keras_bert.interop.weights import (
     POOLER_LAYER,
     Tensors,
@@ -264,11 +256,8 @@ def _read_model(
         settings = read_pooling(root)
         longest = settings.max_length
         shared = {field: value for field, value in settings._asdict().items() if hasattr(head, field)}
-        units = [
-            config.hidden_size * len(settings.pooling.split("+")),
-            *(dense.units for dense in settings.projections),
-        ]
-        if settings.dimension is not None and settings.dimension >= units[-1]:
+        pooled = config.hidden_size * len(settings.pooling.split("+"))
+        if (settings.dimension or 0) >= [pooled, *(dense.units for dense in settings.projections)][-1]:
             shared["dimension"] = None
         head = dataclasses.replace(head, **shared)
         tensors = _with_projections(tensors, [root / name for name in settings.dense_folders])

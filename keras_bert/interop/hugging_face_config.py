@@ -115,8 +115,8 @@ def read_config(folder: Path, modules: Path | None = None) -> tuple[Family, dict
     further = read_settings(modules or folder)
     named = (further, *(content.get(key) for key in _CROSS_ENCODER_KEYS))
     activations = (value.get("activation_fn") if isinstance(value, dict) else value for value in named)
-    content[_CROSS_ENCODER_KEYS[0]] = {"activation_fn": next((name for name in activations if name is not None), None)}
-    content[_CROSS_ENCODER_KEYS[0]]["prompt"] = (further.get("prompts") or {}).get(further.get("default_prompt_name"))
+    activation = next((name for name in activations if name is not None), None)
+    content[_CROSS_ENCODER_KEYS[0]] = {"activation_fn": activation, "prompt": further["default_prompt"]}
     content["architectures"] = [_find_architecture(folder, family, content, modules or folder)]
     return family, content
 
@@ -140,7 +140,7 @@ def _find_architecture(folder: Path, family: Family, content: Mapping[str, Any],
         # Whoever opens the weights says that there are none.
         return named[0]
     tensors = open_tensors(folder)
-    if "model_type" not in content and not any(f".{family.prefix}" in f".{name}" for name in tensors):
+    if content.get("model_type") is None and not any(f".{family.prefix}" in f".{name}" for name in tensors):
         raise ValueError(f"{path} must name a model_type, as no tensor is one of {family.name}'s, got {list(content)}")
     names, stems = present_names(tensors, family, str(folder)), family.stems("embedding")
     held = {
@@ -216,7 +216,7 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any]) -> Head:
     pooling: Pooling = "cls" if family.classifier_pooling is None else content[family.classifier_pooling]
     if pooling not in get_args(Pooling):
         raise ValueError(f"{path}: {family.classifier_pooling} must be one of {get_args(Pooling)}, got {pooling!r}")
-    if prompt := content[_CROSS_ENCODER_KEYS[0]].get("prompt"):
+    if prompt := content[_CROSS_ENCODER_KEYS[0]]["prompt"]:
         raise ValueError(
             f"{folder}: a cross-encoder must have no default prompt, as nothing here puts one in front of queries, got "
             f"{prompt!r}; put it there yourself, and set default_prompt_name of {SETTINGS_FILE} to null"
@@ -341,7 +341,8 @@ def read_tokenizer(
         if tokenizer.vocabulary_size < rows:
             tokenizer = subwords(add_unused_tokens(definition, tokenizer.vocabulary, rows))
     check_size(str(folder), tokenizer.vocabulary, rows)
-    if family.fixed.get("num_segments") == 1 < content.get("type_vocab_size", 1) and tokenizer.second_segment:
+    has_more_segments = family.fixed.get("num_segments") == 1 and content.get("type_vocab_size") not in (None, 1)
+    if has_more_segments and tokenizer.second_segment:
         raise ValueError(f"{folder}: the tokenizer must give segment 0 to both texts of a pair of {family.name}, got 1")
     padding = content.get("pad_token_id")
     # Where positions do not start behind it, its id changes no output.

@@ -19,7 +19,7 @@ _FILES = (
 _FOLDERS = (
     *(*folders.SAVED_MODEL_PARTS, folders.TRITON_FOLDER, folders.WEB_FOLDER, folders.ACCELERATORS_FOLDER),
     *(folders.ADAPTER_FOLDER, folders.TOKENIZERS_FOLDER, "*.mlpackage", "onnx", "openvino"),
-    "[0-9]*_*",  # the modules of sentence-transformers, `1_Pooling`
+    "[0-9]_*",  # the modules of sentence-transformers, `1_Pooling`
 )
 
 

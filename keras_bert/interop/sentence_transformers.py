@@ -178,25 +178,28 @@ def _read_projection(path: Path) -> Projection:
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """The content of `config_sentence_transformers.json`; empty where there is no such file."""
-    return read_json(folder / SETTINGS_FILE) if (folder / SETTINGS_FILE).is_file() else {}
+    """The content of `config_sentence_transformers.json`, with `prompts` by name and the `default_prompt`."""
+    path = folder / SETTINGS_FILE
+    content = read_json(path) if path.is_file() else {}
+    prompts, default_name = content.get("prompts") or {}, content.get("default_prompt_name")
+    if not isinstance(prompts, dict) or not all(isinstance(prompt, str) for prompt in prompts.values()):
+        raise ValueError(f"{path}: prompts must be texts by name, got {prompts!r}")
+    if default_name is not None and default_name not in list(prompts):
+        raise ValueError(f"{path}: default_prompt_name must be one of {list(prompts)}, got {default_name!r}")
+    return {**content, "prompts": prompts, "default_prompt": prompts.get(default_name, "")}
 
 
 def read_prompts(folder: Path) -> Prompts:
     """Reads the prompts of queries and passages; empty ones where the files have none."""
     path, content = folder / SETTINGS_FILE, read_settings(folder)
-    prompts = content.get("prompts") or {}
-    if not isinstance(prompts, dict) or not all(isinstance(prompt, str) for prompt in prompts.values()):
-        raise ValueError(f"{path}: prompts must be texts by name, got {prompts!r}")
-    default_name = content.get("default_prompt_name")
-    if default_name is not None and default_name not in prompts:
-        raise ValueError(f"{path}: default_prompt_name must be one of {list(prompts)}, got {default_name!r}")
-    default: str = prompts.get(default_name, "")
+    prompts, default = content["prompts"], content["default_prompt"]
     passage: str = next((prompts[name] for name in _PASSAGES if name in prompts), default)
     query: str = prompts.get("query", default)
     if default not in (query, ""):
         rule = f"name the prompt of queries, {query!r}, which single texts get here"
-        raise ValueError(f"{path}: default_prompt_name must {rule}, got {default_name!r}, {default!r}")
+        raise ValueError(
+            f"{path}: default_prompt_name must {rule}, got {content['default_prompt_name']!r}, {default!r}"
+        )
     if default:
         logger.warning(
             "%s: predict(texts) adds no prompt; the default prompt %r stands in front with prompt=%r",

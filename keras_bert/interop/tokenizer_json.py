@@ -78,14 +78,12 @@ def is_berts(tokenizer: Mapping[str, Any]) -> bool:
         tokens = _sort_by_id(Path(), tokenizer["model"].get("vocab"))
         names, ids = name_special_tokens(tokens), {token: number for number, token in enumerate(tokens)}
         cls, sep = names["cls_token"], names["sep_token"]
-        template, processor = build_post_processor(cls, sep, ids, **_pair_layout(sep)), tokenizer["post_processor"]
-        if processor["type"] == ("BertProcessing" if sep == SEP else "RobertaProcessing"):
-            return bool((processor["cls"], processor["sep"]) == ([cls, ids[cls]], [sep, ids[sep]]))
-        numbers = {token: processor["special_tokens"][token]["ids"] for token in (cls, sep)}
-    except (LookupError, TypeError, ValueError):
+        kind, processor = "BertProcessing" if sep == SEP else "RobertaProcessing", tokenizer["post_processor"].items()
+        shorter = {"type": kind, "cls": [cls, ids[cls]], "sep": [sep, ids[sep]]}.items()
+    except (AttributeError, LookupError, TypeError, ValueError):
         return False
-    same = all(processor.get(key) == template[key] for key in ("type", "single", "pair"))
-    return same and numbers == {token: [ids[token]] for token in (cls, sep)}
+    template = build_post_processor(cls, sep, ids, **_pair_layout(sep))
+    return shorter <= processor or template.items() <= processor
 
 
 def normalizer_of(tokenizer: Mapping[str, Any]) -> Any:

@@ -80,9 +80,7 @@ def _describe_word_pieces(
     None for BERT's, which has neither. transformers' own classes only read `tokenizer_config.json`.
     """
     if content is not None and not is_berts(content):
-        line = (
-            "%s: of a tokenizer of the class %s only the vocabulary is read, as by transformers 5; its rules are BERT's"
-        )
+        line = "%s: of the class %s only the vocabulary is read, as by transformers 5; its rules are BERT's"
         logger.warning(line, folder / TOKENIZER_FILE, _class_of(settings))
     file, splits = SETTINGS_FILE, settings.get("tokenize_chinese_chars", True)
     normalizer = normalizer_of(content or {})

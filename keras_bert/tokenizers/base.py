@@ -63,9 +63,9 @@ class BaseTokenizer(abc.ABC):
     def report_markers(self, texts: Iterable[bytes]) -> None:
         """Logs once for each separator or further special token that texts hold as a mark, where it is only letters."""
         marked = (text.decode("utf-8", "replace") for text in texts if b"[" in text or b"<" in text)
-        names = {name for text in marked for name in _MARKER.findall(text)}
-        for name in sorted(self._markers & names):
-            self._markers.remove(name)
+        found = self._markers & {name for text in marked for name in _MARKER.findall(text)}
+        self._markers -= found
+        for name in sorted(found):
             logger.warning("a text holds %s: its letters are read, and not the token, see `BaseTokenizer`", name)
 
     @abc.abstractmethod
@@ -98,8 +98,7 @@ class BaseTokenizer(abc.ABC):
         Offsets count characters (Unicode code points) of the original text, and equal those of Hugging Face.
 
         Raises:
-            TypeError: `texts` are not texts, or a single one.
-            ValueError: there is no text, or one that is not Unicode, or the tensor is not (batch,).
+            TypeError, ValueError: see `tokenize`.
         """
 
     def tokenize_words(self, words: Sequence[str]) -> Any:
@@ -153,11 +152,7 @@ class BaseTokenizer(abc.ABC):
         """
 
     def check_room(self, texts: int, max_length: int) -> None:
-        """Checks that a row has room for at least one token of each text.
-
-        Raises:
-            ValueError: `max_length` is too small.
-        """
+        """Checks that a row has room for at least one token of each text."""
         needed = self.special_count(texts) + texts
         if max_length < needed:
             raise ValueError(f"Tokenizer.encode max_length must be at least {needed}, got {max_length!r}")

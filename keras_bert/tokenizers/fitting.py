@@ -51,11 +51,7 @@ def choose_vocabulary(
 
 
 def reduce_tokenizer(tokenizer: BaseTokenizer, kept: Sequence[int]) -> BaseTokenizer:
-    """The tokenizer with only the tokens of `choose_vocabulary`, which get new ids in the same order.
-
-    Raises:
-        ValueError: a special token is left out.
-    """
+    """The tokenizer with only the tokens of `choose_vocabulary`, which get new ids in the same order."""
     tokens = [tokenizer.vocabulary[number] for number in kept]
     if isinstance(tokenizer, Tokenizer):
         return Tokenizer(tokens, tokenizer.lowercase)

@@ -28,9 +28,6 @@ def learn_subwords(texts: Iterable[str], kind: VocabularyKind, size: int, *, low
         kind: `bpe` (Sennrich et al. 2016, on bytes as in Radford et al. 2019) or `unigram` (Kudo 2018).
         size: the number of tokens, special tokens included.
         lowercase: whether text is lowercased.
-
-    Raises:
-        ValueError: there is no such kind, or the texts give fewer tokens, or need more.
     """
     check("learn_subwords", "kind", kind in ("bpe", "unigram"), "be 'bpe' or 'unigram'", kind)
     with _one_thread():

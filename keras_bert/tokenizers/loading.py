@@ -14,12 +14,7 @@ _SHOWN = 200
 
 
 def load_tokenizer(folder: str | os.PathLike[str]) -> BaseTokenizer:
-    """Loads a tokenizer that `BaseTokenizer.save` wrote, as a tokenizer in TensorFlow.
-
-    Raises:
-        FileNotFoundError: one of the two files is missing.
-        ValueError: a file is damaged, or the files do not belong together.
-    """
+    """Loads a tokenizer that `BaseTokenizer.save` wrote, as a tokenizer in TensorFlow."""
     from keras_bert.tokenizers.subwords import SubwordTokenizer
     from keras_bert.tokenizers.tokenizer import Tokenizer
 

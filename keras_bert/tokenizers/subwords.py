@@ -10,11 +10,7 @@ from keras_bert.tokenizers.subword_vocabulary import SubwordVocabulary
 
 
 class SubwordTokenizer(SubwordVocabulary, GraphTokenizer):
-    """A tokenizer that a `tokenizer.json` of Hugging Face describes, as those of RoBERTa and ALBERT.
-
-    Raises:
-        ValueError: see `SubwordVocabulary`.
-    """
+    """A tokenizer that a `tokenizer.json` of Hugging Face describes, as those of RoBERTa and ALBERT."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SubwordTokenizer, (self._content,)

@@ -19,11 +19,7 @@ _ROOTS = "roots"
 
 
 def open_mirror(address: str) -> Path:
-    """The local folder of an address, which is made if necessary.
-
-    Raises:
-        InputError: the address cannot be used, see `ObjectStore`, or holds a root of another format.
-    """
+    """The local folder of an address, which is made if necessary."""
     store = ObjectStore(address, tries=2)
     check_format(store)
     root = cache_folder() / _ROOTS / hashlib.sha256(store.address.encode()).hexdigest()[:32]
@@ -37,11 +33,8 @@ def open_mirror(address: str) -> Path:
         # Of processes that make the mirror at once, all keep the name of the first.
         try:
             os.link(staging, file)
-        except FileExistsError:
-            pass
         except OSError:
-            # The file system has no links.
-            if not file.exists():
+            if not file.exists():  # the file system has no links
                 os.replace(staging, file)
         staging.unlink(missing_ok=True)
     return root

@@ -61,9 +61,6 @@ def draw_planned_blocks(longest: int, size: int, heads: int, count: int, seed: i
 
     `longest` is the model's maximum length, `size` the length of a block, in tokens; shorter texts use the first rows.
     The seed is the index of the layer.
-
-    Raises:
-        ValueError: there are fewer than `count` blocks to draw from.
     """
     random = np.random.RandomState(seed)
     blocks = longest // size

@@ -54,9 +54,6 @@ class RelativeEmbedding(ConfiguredLayer):
 
         [0] has the embeddings of the distances length, length - 1, ..., 1 - length; [1] those of the negated
         distances. A distance is the position of the query minus the position of the key.
-
-        Raises:
-            ValueError: the static length is larger than `max_length`.
         """
         length, most = ops.shape(inputs)[1], self.config.max_length
         self._check_length(length)
@@ -66,11 +63,7 @@ class RelativeEmbedding(ConfiguredLayer):
         return self.output_tap(ops.take(table, rows, axis=0), training)
 
     def compute_output_shape(self, inputs_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """(2, 2 x length, hidden). JAX cannot infer it from `call`, which slices to an unknown length.
-
-        Raises:
-            ValueError: the static length is larger than `max_length`.
-        """
+        """(2, 2 x length, hidden). JAX cannot infer it from `call`, which slices to an unknown length."""
         length = inputs_shape[1]
         self._check_length(length)
         return 2, None if length is None else 2 * length, self.config.hidden_size

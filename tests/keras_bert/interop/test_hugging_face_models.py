@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 from keras_bert.families.bert.hugging_face import BERT
 from keras_bert.families.registry import FAMILIES
 from keras_bert.interop.hugging_face import read_model, to_hugging_face
-from keras_bert.interop.hugging_face_config import read_config, read_head
+from keras_bert.interop.hugging_face_config import check_folder, read_config, read_head
 from keras_bert.interop.names import hugging_face_format
 from keras_bert.interop.sentence_transformers import PoolingSettings, write_pooling
 from keras_bert.layers.regression_head import plain_weights
@@ -268,6 +268,12 @@ def test_segments_that_no_tokenizer_of_roberta_names(tmp_path):
     change_tensors(tmp_path / "out", lambda tensors: {**tensors, name: np.concatenate([tensors[name], further])})
     change_json(tmp_path / "out" / "config.json", type_vocab_size=10, pad_token_id=1)
     check_equal_weights(read_model(tmp_path / "out"), task.model)
+    with pytest.raises(ValueError, match="must give segment 0 to both texts of a pair of roberta, got 1"):
+        check_folder(tmp_path / "out")
+    file = tmp_path / "out" / "config.json"
+    file.write_text(file.read_text().replace('"type_vocab_size": 10', '"type_vocab_size": null'))
+    with pytest.raises(ValueError, match="must have padding as 1"):
+        check_folder(tmp_path / "out")
 
 
 def test_labels_of_bilou_are_those_of_iobes(tmp_path, caplog):

@@ -63,7 +63,7 @@ def test_a_later_version_replaces_the_models_and_keeps_what_is_of_others(
     publish(folder, NAME, private=False)
     repository = hub.repositories[f"models/{NAME}"]
     assert repository.needs == ""
-    others = {"figure.png", "LICENSE", "notes/config.json", "results.json"}
+    others = {"figure.png", "LICENSE", "notes/config.json", "results.json", "2024_runs/a.csv"}
     repository.commit({**published(hub), **dict.fromkeys((*others, *MISLEADING), b"old")})
     (folder / "model.tflite").write_text("better")
     assert publish(folder, NAME).is_new

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from keras_bert.interop.hugging_face_config import check_folder
 from keras_bert.interop.sentence_transformers import (
     PoolingSettings,
     makes_vectors,
@@ -11,7 +12,7 @@ from keras_bert.interop.sentence_transformers import (
     write_pooling,
 )
 from keras_bert.options.data import Prompts
-from tests.keras_bert.interop.checkpoints import change_json
+from tests.keras_bert.interop.checkpoints import change_json, copy_golden
 
 
 @pytest.mark.parametrize(
@@ -162,6 +163,20 @@ def test_the_default_prompt_stands_where_no_other_does(prompts, expected, tmp_pa
         json.dumps({"prompts": prompts, "default_prompt_name": next(iter(prompts))})
     )
     assert read_prompts(tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"prompts": ["q: "]}, "prompts must be texts by name, got"),
+        ({"prompts": {"a": "q: "}, "default_prompt_name": ["a"]}, r"default_prompt_name must be one of \['a'\], got"),
+    ],
+)
+def test_damaged_prompts_beside_a_classifier(content, message, tmp_path):
+    folder = copy_golden("hugging_face_classification", tmp_path)
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=message):
+        check_folder(folder)
 
 
 def test_a_classifier_of_setfit_is_named(tmp_path, caplog):

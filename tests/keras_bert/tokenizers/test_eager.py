@@ -47,6 +47,18 @@ def test_marks_in_texts_that_are_read_as_letters_are_named_once(
         assert starts == ["a text holds [ENT]", "a text holds [SEP]"]
 
 
+def test_threads_may_find_the_same_marks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer, names = Tokenizer([*PIECES, "[ENT]"], True), []
+
+    def warn(_: str, name: str) -> None:
+        names.append(name)
+        tokenizer.encode(["[ENT] [SEP]"], max_length=8)
+
+    monkeypatch.setattr("keras_bert.tokenizers.base.logger.warning", warn)
+    tokenizer.encode(["[ENT] [SEP]"], max_length=8)
+    assert names == ["[ENT]", "[SEP]"]
+
+
 @pytest.mark.parametrize("lowercase", [True, False, "keep_accents"])
 def test_word_pieces_of_all_of_unicode(lowercase: Lowercasing, tmp_path: Path) -> None:
     assert_same_rows(*both(Tokenizer(PIECES, lowercase), tmp_path), make_strings(seed=9)[::4])
