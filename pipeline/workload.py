@@ -97,11 +97,7 @@ class RowLengths(NamedTuple):
 
 
 def list_trainings(settings: Settings) -> list[TrainingWork] | None:
-    """The trainings of a job; None if their number of steps is not known before its first steps have run.
-
-    Raises:
-        InputError: the training rows or the checkpoint cannot be read.
-    """
+    """The trainings of a job; None if their number of steps is not known before its first steps have run."""
     source, checkpoint = settings.examples, settings.checkpoint
     size = None if checkpoint is None else EncoderSize.of_checkpoint(checkpoint)
     if source is None or checkpoint is None or size is None or isinstance(source, RetrievalSource):

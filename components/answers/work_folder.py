@@ -26,9 +26,6 @@ def locked_folder(output: Path, key: Mapping[str, Any]) -> Iterator[Path]:
     """The work folder of an output, locked during the block; without the parts of a run of another key.
 
     The key has the digests of all that the parts depend on.
-
-    Raises:
-        InputError: another run makes the same output, or the folder cannot be written.
     """
     folder = work_folder(output)
     with _locked(folder, output):

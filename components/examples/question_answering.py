@@ -61,11 +61,7 @@ class QuestionRows(TaskRows[Question]):
         tune_threshold(task, validation)
 
     def records(self, rows: Sequence[Question], encoding: Encoding) -> Iterator[bytes]:
-        """Records of windows, like those of `QuestionAnswering.examples`; of several answers the first one is used.
-
-        Raises:
-            InputError: an answer has no token, or no answer is in a window as a whole.
-        """
+        """Records of windows, like those of `QuestionAnswering.examples`; of several answers the first one is used."""
         import numpy as np
 
         from keras_bert.tasks.answer_windows import (

@@ -38,10 +38,6 @@ def read_source(source: AnySource, unlabelled: UnlabelledSource | None = None) -
     """Reads the rows, makes missing splits of training rows, and treats rows that are in two splits as the source says.
 
     Unlabelled texts with a teacher's answers become training rows.
-
-    Raises:
-        InputError: the rows cannot be used, are too few for three splits, or are in two splits although the source
-            forbids that.
     """
     task, raw_splits = TASK_ROWS[source.task], source.splits()
     if unlabelled is not None:

@@ -117,11 +117,7 @@ class FilesWithTeacherAnswers(LabelledFiles, TeacherColumns):
         return self
 
     def read_unlabelled(self, unlabelled: UnlabelledSource) -> list[Any]:
-        """The rows of a table without labels, whose labels are a teacher's answers.
-
-        Raises:
-            InputError: the table is missing or malformed, or a row has no answer.
-        """
+        """The rows of a table without labels, whose labels are a teacher's answers."""
         raise NotImplementedError
 
     def as_unlabelled(self, unlabelled: UnlabelledSource) -> Self:

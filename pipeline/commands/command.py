@@ -97,9 +97,6 @@ def open_addresses(options: SimpleNamespace) -> None:
     """Replaces addresses, such as `s3://bucket/prefix`, by paths of this machine.
 
     A root becomes the folder that mirrors it; a file or a folder that a command reads is downloaded into the cache.
-
-    Raises:
-        InputError: an address is not one of object storage or the hub, cannot be used, or does not exist.
     """
     for name, value in vars(options).items():
         if isinstance(value, Address):
@@ -131,11 +128,7 @@ def open_address(path: Path | Address, *, is_root: bool = False) -> Path:
 
 
 def refresh_commits(options: SimpleNamespace) -> None:
-    """Looks for new commits of the addresses on the hub in the arguments of a command and in its jobs.
-
-    Raises:
-        InputError: a job cannot be read, or see `pin_address`.
-    """
+    """Looks for new commits of the addresses on the hub in the arguments of a command and in its jobs."""
     from components.objects.hub import is_hub_address, pin_address
     from pipeline.job.files import DEFAULT_JOB, override_tables, pin_addresses, read_tables
 
@@ -203,11 +196,7 @@ def read_overrides(options: SimpleNamespace) -> list[str]:
 
 
 def load_job(job: Path, options: SimpleNamespace, console: Console) -> "Settings":
-    """The settings of a job with the values of `--set` and `--seeds`, checked with its data; prints warnings.
-
-    Raises:
-        InputError: the job or its data cannot be used.
-    """
+    """The settings of a job with the values of `--set` and `--seeds`, checked with its data; prints warnings."""
     from pipeline.job.checks import check_data
     from pipeline.job.files import load_settings
     from pipeline.views.terminal import write_warnings

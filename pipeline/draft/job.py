@@ -66,11 +66,7 @@ class DraftedJob(NamedTuple):
 
 
 def draft_job(request: DraftRequest, checkpoint: Checkpoint, name: str = "") -> DraftedJob:
-    """Proposes a job for rows.
-
-    Raises:
-        InputError: the rows or the checkpoint cannot be used, or there are too few rows for three splits.
-    """
+    """Proposes a job for rows."""
     guess = guess_source(request)
     task = TASK_ROWS[guess.source.task]
     splits: dict[str, list[Any]] = guess.source.splits()

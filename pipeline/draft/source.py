@@ -55,8 +55,7 @@ class DraftRequest(NamedTuple):
     """The choices of the user; `guess_source` guesses the others.
 
     Attributes:
-        validation: the validation rows; None takes a tenth of the training rows.
-        test: the test rows; None takes a tenth of the training rows.
+        validation: the validation rows; None, as for `test`, takes a tenth of the training rows.
         second_text: the column of second texts; None to guess whether there is one.
     """
 
@@ -83,12 +82,7 @@ class Guess(NamedTuple):
 
 
 def guess_source(request: DraftRequest) -> Guess:
-    """The source of rows that suits a file.
-
-    Raises:
-        InputError: there is no file of a known kind, it cannot be read, no task fits its columns, or the choices do not
-            go together.
-    """
+    """The source of rows that suits a file."""
     try:
         return _guess_source(request)
     except FieldError as error:

@@ -75,9 +75,6 @@ def load_beam(path: Path | None, overrides: Sequence[str] = ()) -> BeamOptions:
     Args:
         path: the job; None for the defaults.
         overrides: see `load_settings`.
-
-    Raises:
-        InputError: an override is none of `[beam]`; or see `load_settings`.
     """
     for override in overrides:
         if not override.strip().startswith("beam."):
