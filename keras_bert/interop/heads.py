@@ -86,6 +86,7 @@ def head_of(task: Task) -> Head:
         prompts=getattr(task, "prompts", Prompts()),
         similarity_function=getattr(task, "similarity_function", "cosine"),
         projections=tuple(Projection(**projection) for projection in vectors.get("projections", ())),
+        dimension=vectors.get("dimension"),
         activation=getattr(task, "activation", "none"),
     )
 

@@ -188,7 +188,7 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
     folder = Path(folder)
     config, head, pooler = config_of(task.model), head_of(task), has_layer(task.model, "pooler")
     rule = "not be set, as no module of sentence-transformers truncates; write the whole model and load it with it"
-    check("to_hugging_face", "dimension", not has_layer(task.model, "truncation"), rule, task.head().get("dimension"))
+    check("to_hugging_face", "dimension", head.dimension is None, rule, head.dimension)
     kind = family_of(config, family, pooler=pooler)
     form = hugging_face_format(kind, head.task)
     with task.weights_for("transformers"):

@@ -120,13 +120,13 @@ def from_tf1(
 def to_tf1(task: Task, prefix: str | os.PathLike[str]) -> None:
     """Writes a task as a checkpoint that Google's code restores, with `bert_config.json` and `vocab.txt` beside it.
 
-    The files contain no labels, no longest input and no setting for lowercasing: keep them for `from_tf1`. As Google's
+    The files contain no labels, no prompts, no longest input and no setting for lowercasing: keep them. As Google's
     graphs always have a pooler, a model without one is written with a pooler of zeros, which `from_tf1` reads as none.
 
     Raises:
         ValueError: Google's code has no such model: an activation other than gelu_tanh and relu, another epsilon of
-            LayerNorm, a classifier with pooling by the mean, an embedding other than the mean of length 1, or an
-            adapter that is not merged.
+            LayerNorm, a classifier with pooling by the mean, an embedding other than the whole mean of length 1, or
+            an adapter that is not merged.
 
     Examples:
         >>> to_tf1(task, "sentiment-tf1/model.ckpt")
@@ -142,9 +142,11 @@ def to_tf1(task: Task, prefix: str | os.PathLike[str]) -> None:
     check("to_tf1", "activation", config.activation in _WRITTEN_ACTIVATIONS, "be gelu_tanh or relu", config.activation)
     same = config.layer_norm_epsilon == _EPSILON
     check("to_tf1", "layer_norm_epsilon", same, f"be {_EPSILON}", config.layer_norm_epsilon)
-    vectors = (head.pooling, head.normalize, head.similarity_function, head.projections)
-    plain = head.task != "embedding" or vectors == ("mean", True, "cosine", ())
-    rule = "be the mean, of length 1, compared by cosine, as the files do not say it; build another on `task.encoder`"
+    vectors = (head.pooling, head.normalize, head.similarity_function, head.projections, head.dimension)
+    plain = head.task != "embedding" or vectors == ("mean", True, "cosine", (), None)
+    rule = (
+        "be the whole mean, of length 1, compared by cosine, as the files say none of it; build one on `task.encoder`"
+    )
     check("to_tf1", "embedding", plain, rule, vectors)
     with task.weights_for("Google's checkpoints"):
         tensors = write_weights(task.model, _format(head, {}))

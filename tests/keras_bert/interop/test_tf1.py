@@ -217,8 +217,9 @@ def test_configurations_that_do_not_fit(changes, message, classifier):
             "embedding",
             {},
             {"normalize": False},
-            r"to_tf1.embedding must be the mean, of length 1, .*got \('mean', False, 'cosine', \(\)\)",
+            r"to_tf1.embedding must be the whole mean, of length 1, .*got \('mean', False, 'cosine', \(\), None\)",
         ),
+        ("embedding", {}, {"dimension": 4}, r"to_tf1.embedding must be the whole mean, .*got .* 4\)"),
     ],
 )
 def test_what_google_does_not_have(kind, config, settings, message, tmp_path):
