@@ -130,7 +130,7 @@ class HubAddress:
             return None
 
     def list_folder(self) -> list[str]:
-        """The names of the files in the folder of the path, relative to it; an empty one for the path of a file."""
+        """The names of the files in the folder of the path, relative to it; one empty name for the path of a file."""
         start = f"{self.path}/" if self.path else ""
         inside = [f"{name}/".removeprefix(start)[:-1] for name in self.list_files() if f"{name}/".startswith(start)]
         if not inside:

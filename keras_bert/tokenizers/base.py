@@ -61,12 +61,12 @@ class BaseTokenizer(abc.ABC):
         self._markers -= {*self.special} - {self.special[3]}
 
     def report_markers(self, texts: Iterable[bytes]) -> None:
-        """Logs once for each separator or further special token that texts hold as a mark, where it is only letters."""
+        """Warns once of each special token whose name stands in a text, where it is read as letters."""
         marked = (text.decode("utf-8", "replace") for text in texts if b"[" in text or b"<" in text)
         found = self._markers & {name for text in marked for name in _MARKER.findall(text)}
         self._markers -= found
         for name in sorted(found):
-            logger.warning("a text holds %s: its letters are read, and not the token, see `BaseTokenizer`", name)
+            logger.warning("a text holds %s: it is read as letters, not as the special token of this name", name)
 
     @abc.abstractmethod
     def definition(self) -> dict[str, Any]:

@@ -67,8 +67,8 @@ class SubwordVocabulary(BaseTokenizer):
                 raise ValueError(f"{rule}; got {token!r} as token {number}: train it on texts without line ends")
         between, second_segment = self._find_between()
         super().__init__(vocabulary, self._find_special(vocabulary), between, second_segment)
-        matched = self.matcher.get_added_tokens_decoder().values()
-        self._markers -= {token.content for token in matched if not token.special}
+        # Text may hold other tokens, such as a piece `<b>`.
+        self._markers &= {token.content for token in self.matcher.get_added_tokens_decoder().values() if token.special}
 
     def definition(self) -> dict[str, Any]:
         """The content of `tokenizer.json`, and `NAMED_TOKENS` where it does not tell which these are."""

@@ -223,6 +223,16 @@ def test_a_piece_that_a_file_holds_twice():
     assert tokenizer.tokenize(["\u2603"]).to_list()[0][-1] == unknown
 
 
+def test_pieces_that_look_like_marks_are_read(caplog):
+    marked = big_bird()
+    marked["model"]["vocab"].append(["<b>", -1.0])
+    tokenizer = SubwordTokenizer(marked)
+    assert tokenizer.vocabulary_size - 1 in tokenizer.encode(["<b>"], max_length=9)["token_ids"][0]
+    assert not caplog.messages
+    tokenizer.encode(["[SEP]"], max_length=9)
+    assert caplog.messages == ["a text holds [SEP]: it is read as letters, not as the special token of this name"]
+
+
 @pytest.mark.parametrize(("wrapped", "typed"), [(False, True), (True, True), (False, False)])
 def test_a_template_names_a_token_that_it_does_not_define(wrapped, typed):
     broken = json.loads(json.dumps(content("unigram")))
