@@ -129,9 +129,9 @@ def tune_threshold(task: "QuestionAnswering", questions: Sequence[Question]) -> 
 def find_threshold(questions: Sequence[Question], answers: Sequence["Answer"]) -> float:
     """The `null_threshold` with the best F1, moved towards 0 as far as few questions support it.
 
-    The best one, as the official script of SQuAD v2.0 finds it, counts n / (n + support), where n is the number of
-    questions with, or of those without an answer, the smaller of both. Cross-validation chooses the support, as in
-    `keras_bert.metrics.label_thresholds.choose_thresholds`.
+    The best one, as the official script of SQuAD v2.0 finds it, is multiplied by n / (n + support). n is the number of
+    questions with an answer or of questions without one, whichever is smaller. Cross-validation chooses the support, as
+    in `keras_bert.metrics.label_thresholds.choose_thresholds`.
 
     `answers` are those without a threshold.
     """

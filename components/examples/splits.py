@@ -26,8 +26,8 @@ def fold_key(key: Iterable[str]) -> str:
 def group_keys(keys: Sequence[tuple[str, ...]], most_rows: float) -> list[list[int]]:
     """The indices of the rows of each group: rows with equal keys (see `fold_key`), and rows that share a text.
 
-    Texts in the fewest rows are joined first. A text that would make a group of more than `most_rows` rows, such as a
-    question that most rows ask about another passage, joins nothing. The order of the rows does not matter.
+    Texts join the groups of their rows, the rarest text first. A text that would make a group of more than `most_rows`
+    rows, such as a question that is asked about most passages, joins nothing. The order of the rows does not matter.
     """
     rows_of_key, rows_of_text = defaultdict[tuple[str, ...], list[int]](list), defaultdict[str, list[int]](list)
     for row, key in enumerate(keys):
@@ -47,7 +47,7 @@ def group_keys(keys: Sequence[tuple[str, ...]], most_rows: float) -> list[list[i
 
 
 def describe_shared_texts(splits: Mapping[str, Sequence[R]], key: Callable[[R], tuple[str, ...]]) -> list[str]:
-    """A remark for each split to measure on whose rows share one of their texts, and not all, with training rows."""
+    """A remark for each held-out split with rows that share one of their texts, but not all, with training rows."""
     keys = {split: [frozenset(map(fold, key(row))) - {""} for row in rows] for split, rows in splits.items()}
     equal, texts = set(keys["train"]), frozenset[str]().union(*keys["train"])
     counts = {split: sum(row not in equal and bool(row & texts) for row in rows) for split, rows in keys.items()}

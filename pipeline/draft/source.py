@@ -246,7 +246,7 @@ def _guess_table_task(roles: Roles, request: DraftRequest) -> tuple[str, str]:
             other = " (with decimal points instead of commas, --task regression reads numbers)"
         marks = [mark for mark in _SEPARATORS if 2 * sum(mark in cell for cell in cells) > len(cells)]
         if marks and not other:
-            other = f" (--task multi_label reads several labels, parted by {marks[0]!r})"
+            other = f" (--task multi_label reads several labels, separated by {marks[0]!r})"
         return "classification", f"as {label.name!r} has {distinct} different values that are names{other}"
     if roles.second_text is None:
         return "regression", f"as {label.name!r} holds numbers"

@@ -391,7 +391,7 @@ def test_other_readings_are_named_with_their_flags(
     assert main([*arguments, "--out", str(tmp_path / "job.toml")]) == 0
     printed = " ".join(capfd.readouterr().out.split())
     assert re.search(r"text: column 'synopsis', [\d.]+ words on average \(--text 'a title' reads 3.\d words\)", printed)
-    assert "4 different values that are names (--task multi_label reads several labels, parted by '|')" in printed
+    assert "4 different values that are names (--task multi_label reads several labels, separated by '|')" in printed
 
 
 def test_labels_that_occur_once_are_named(tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]) -> None:
