@@ -131,9 +131,7 @@ def find_threshold(questions: Sequence[Question], answers: Sequence["Answer"]) -
 
     The best one, as the official script of SQuAD v2.0 finds it, is multiplied by n / (n + support). n is the number of
     questions with an answer or of questions without one, whichever is smaller. Cross-validation chooses the support, as
-    in `keras_bert.metrics.label_thresholds.choose_thresholds`.
-
-    `answers` are those without a threshold.
+    in `keras_bert.metrics.label_thresholds.choose_thresholds`. `answers` are those without a threshold.
     """
     import numpy as np
 
@@ -142,18 +140,17 @@ def find_threshold(questions: Sequence[Question], answers: Sequence["Answer"]) -
 
     texts = {row.id: answer.text for row, answer in zip(questions, answers, strict=True)}
     differences = {row.id: answer.null_score_difference for row, answer in zip(questions, answers, strict=True)}
+    golds = [(row.id, [text for text, _ in row.answers]) for row in questions]
 
-    def golds(rows: Iterable[int]) -> dict[str, list[str]]:
-        return {questions[row].id: [text for text, _ in questions[row].answers] for row in rows}
-
-    def find(part: dict[str, list[str]]) -> list[float]:
+    def find(rows: Iterable[int]) -> list[float]:
+        part = dict(golds[row] for row in rows)
         silent = sum(not answers for answers in part.values())
         count = min(silent, len(part) - silent)
-        best = score_v2(texts, part, differences)["best_f1_thresh"] if part else 0.0
+        best = score_v2(texts, part, differences)["best_f1_thresh"] if count else 0.0
         return [best * (count / max(count + support, 1)) + 0.0 for support in SUPPORTS]
 
     totals = np.zeros(len(SUPPORTS))
     for learned, held in split_folds(len(questions)):
-        chosen, part = find(golds(learned)), golds(held)
-        totals += [len(part) * score_v2(texts, part, differences, threshold)["f1"] for threshold in chosen]
-    return find(golds(range(len(questions))))[best_support(totals)]
+        part = dict(golds[row] for row in held)
+        totals += [len(part) * score_v2(texts, part, differences, threshold)["f1"] for threshold in find(learned)]
+    return find(range(len(questions)))[best_support(totals)]

@@ -33,8 +33,8 @@ def classify_by_ngrams(train: Sequence[TextRow], validation: Sequence[TextRow], 
 
 def classify_sets_by_ngrams(
     train: Sequence[LabelSetRow], validation: Sequence[LabelSetRow], test: Sequence[LabelSetRow], labels: Sequence[str]
-) -> "Array":
-    """The probabilities (rows, labels) of a logistic regression for each label, chosen as in `classify_by_ngrams`.
+) -> tuple["Array", "Array"]:
+    """The probabilities of labels in validation and in test rows, each (rows, labels), see `classify_by_ngrams`.
 
     Each label needs training rows with and without it.
     """
@@ -44,7 +44,8 @@ def classify_sets_by_ngrams(
 
     estimator = OneVsRestClassifier(LogisticRegression(max_iter=1000))
     model = _fit_ngrams(estimator, lambda row: [label in row.labels for label in labels], train, validation)
-    return np.asarray(model.predict_proba(_join(test)))
+    held_out, shares = (np.asarray(model.predict_proba(_join(rows))) for rows in (validation, test))
+    return held_out, shares
 
 
 def estimate_by_ngrams(train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> list[float]:
@@ -84,9 +85,6 @@ def weigh_words(queries: Sequence[str], passages: Sequence[str]) -> tuple[Any, A
     """The words of queries and of passages whose inner products are BM25 (Robertson and Zaragoza 2009, equation 3.15).
 
     Both are sparse: (queries, words) counts, (passages, words) weights.
-
-    Raises:
-        ValueError: no passage has a word of two letters.
     """
     import numpy as np
     from scipy.sparse import csr_matrix

@@ -165,28 +165,22 @@ def decide(
 def _compare_with_baselines(
     rows: Mapping[str, MeasuredModel], metric: str, shipped: str, thresholds: Thresholds, differences: Differences
 ) -> tuple[list[str], list[str]]:
-    """The baselines that refuse the shipped file, and warnings; see `Thresholds.below_baseline`.
-
-    A student is smaller than the checkpoint: it may be worse than the checkpoint's own vectors, with a warning.
-    """
+    """The baselines that refuse the shipped file, and warnings; see `Thresholds.below_baseline`."""
     refused, warnings, score = [], [], 100 * rows[shipped].metrics[metric].mean
     baselines = {name: 100 * row.metrics[metric].mean for name, row in rows.items() if row.baseline}
     for name, points in baselines.items():
-        difference = differences.get(name, {}).get(metric)
-        interval = "" if difference is None else f": {difference}"
-        comparison = f"{shipped} {metric} {score:.2f} is {{}} {points:.2f} of the baseline {name}{interval}"
-        if not _reaches(score, points):
-            comparison = comparison.format("below")
-            if name == UNTRAINED and STUDENT in rows:
-                warnings.append(f"{comparison}; a student is smaller than the checkpoint")
-            elif thresholds.below_baseline == "refuse":
-                refused.append(f"{comparison} (evaluation.below_baseline)")
-            else:
-                way = 'evaluation.below_baseline = "refuse" keeps such a file from being pushed'
-                warnings.append(f"{comparison}; {way}")
-        elif points == max(baselines.values()) and difference is not None and not difference.is_gain:
-            way = "the difference is not significant; more test rows may show one"
-            warnings.append(f"{comparison.format('not below')}; {way}")
+        difference, reaches = differences.get(name, {}).get(metric), _reaches(score, points)
+        comparison = f"{shipped} {metric} {score:.2f} is {'not ' * reaches}below {points:.2f} of the baseline {name}"
+        comparison += "" if difference is None else f": {difference}"
+        if reaches:
+            if points == max(baselines.values()) and difference is not None and not difference.is_gain:
+                warnings.append(f"{comparison}; the difference is not significant; more test rows may show one")
+        elif name == UNTRAINED and STUDENT in rows:
+            warnings.append(f"{comparison}; a student is smaller than the checkpoint")
+        elif thresholds.below_baseline == "refuse":
+            refused.append(f"{comparison} (evaluation.below_baseline)")
+        else:
+            warnings.append(f'{comparison}; evaluation.below_baseline = "refuse" keeps such a file from being pushed')
     return refused, warnings
 
 

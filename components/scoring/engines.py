@@ -18,12 +18,7 @@ _ENGINE_ROW = 200
 
 
 class EngineScore(NamedTuple):
-    """The scores of a file on an engine, and the scores of its float model on the same rows.
-
-    Attributes:
-        references: the float model by its name.
-        differences: reference -> metric -> the difference of the file from it.
-    """
+    """The scores of a file on an engine, and the scores of its float model on the same rows."""
 
     references: dict[str, MeasuredModel]
     model: MeasuredModel
@@ -50,16 +45,8 @@ def score_engines(
 ) -> dict[str, EngineScore]:
     """Scores the shipped `.tflite` file, or what was compiled of its model, on each engine that can run here.
 
-    Args:
-        scorer: scores the answers.
-        edge: the exported folder.
-        shipped: the row of the table and the file.
-        source: likewise the float model that it was made of.
-        rows: the first test rows.
-        metrics: the metrics that the file must keep.
-
-    Raises:
-        InputError: an engine fails, takes too long, or answers only zeros or numbers that are not finite.
+    `shipped` is the row of the table and the file, `source` likewise the float model that it was made of, and `metrics`
+    are those that the file must keep.
     """
     from keras_bert.accelerators.recorded import RecordedModel
     from keras_bert.accelerators.registry import answer_rows

@@ -37,9 +37,6 @@ def bench_file(request: BenchRequest) -> dict[str, Any]:
 
     The runtime is imported before. Memory is the resident set in MB (Linux; None elsewhere): the peak of the process,
     and the peak beyond its size before it opened the file.
-
-    Raises:
-        ValueError: the file cannot be opened or run.
     """
     from keras_bert.export.runtimes import open_file
 

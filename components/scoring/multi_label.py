@@ -152,12 +152,15 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
     def baselines(
         self, train: Sequence[LabelSetRow], validation: Sequence[LabelSetRow], test: Sequence[LabelSetRow]
     ) -> Baselines:
-        """Logistic regressions on n-grams, one for each label."""
+        """Logistic regressions on n-grams, one for each label, with thresholds that are chosen as the model's."""
         labels = sorted({label for row in train for label in row.labels})
 
         def answer() -> list[LabelSetAnswer]:
-            shares = classify_sets_by_ngrams(train, validation, test, labels)
-            return make_answers(shares >= 0.5, shares, labels)
+            from keras_bert.metrics.label_thresholds import choose_thresholds
+
+            held_out, shares = classify_sets_by_ngrams(train, validation, test, labels)
+            thresholds = choose_thresholds(held_out, flag_sets([row.labels for row in validation], labels))
+            return make_answers(shares >= [2 if least is None else least for least in thresholds], shares, labels)
 
         return {NGRAMS: answer}
 

@@ -25,11 +25,7 @@ class Scored(NamedTuple):
 
 
 class ScoredBaselines(NamedTuple):
-    """Scores of baselines that use no language model, the trivial answer first.
-
-    Attributes:
-        left_out: name of each baseline that cannot learn from the rows -> the reason.
-    """
+    """Scores of baselines that use no language model, the trivial answer first, and why others were left out."""
 
     models: dict[str, MeasuredModel]
     scored: dict[str, list[Scored]]
@@ -37,11 +33,7 @@ class ScoredBaselines(NamedTuple):
 
 
 class ModelScorer:
-    """Runs tasks on rows and scores their answers; reports progress before each model.
-
-    Args:
-        total: number of rows that the evaluation answers, over all models.
-    """
+    """Runs tasks on rows and scores their answers; reports progress, of `total` rows over all models, before each."""
 
     def __init__(self, description: Mapping[str, Any], total: int) -> None:
         self.scoring = TASK_SCORING[description["task"]]

@@ -35,11 +35,7 @@ _AT_ONCE = 1024
 
 
 def check_slice_names(columns: Sequence[str], minimums: Collection[str]) -> None:
-    """Checks the names of slices with a minimum score; the values of columns are not checked here.
-
-    Raises:
-        FieldError: a column has the name of another kind of slice, or there is no slice of a name.
-    """
+    """Checks the names of slices with a minimum score; the values of columns are not checked here."""
     for kind in VALUES:
         rule = f"not name {kind!r}, which is a kind of slice itself; rename the column"
         check("Thresholds", "slice_columns", kind not in columns, rule, list(columns))

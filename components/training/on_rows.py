@@ -70,13 +70,10 @@ def train_on_rows(
 ) -> list[dict[str, float]]:
     """Trains on the training split and validates on the validation split; resumes where it was interrupted.
 
-    Must be called in the scope of the strategy that the network was built in.
+    Returns the history. Must be called in the scope of the strategy that the network was built in.
 
     `scored_after` is the number of rows that the step scores after the training, for its progress. See `Trainer` for
     `variables` and `after_step`, and `Trainer.fit` for `select`, `patience` and `validations`.
-
-    Returns:
-        The training history, one entry a report.
     """
     from keras_bert.data.task_batches import task_batches
     from keras_bert.training.trainer import Trainer, validation_rows

@@ -38,13 +38,10 @@ def self_distill(
 ) -> list[dict[str, float]]:
     """Trains a changed model on the labels, and on the answers of the model before the change.
 
-    Must be called in the scope of the strategy that the network was built in.
+    Returns the history. Must be called in the scope of the strategy that the network was built in.
 
     `model` is the model before the change; `task` was read from it and changed. See `Trainer` for `variables` and
     `after_step`.
-
-    Returns:
-        The training history, one entry a report.
     """
     from keras_bert.objectives.distillation import DistillationObjective
 

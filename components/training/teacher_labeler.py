@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 class TeacherLabeler:
     """Runs teachers on batches and writes their mean outputs, and labels where rows have none, into records.
 
-    Args:
-        tasks: the teachers, of one task with labelled rows.
-        has_given: whether the rows say which of them have labels or answers in the user's data.
+    `has_given` tells whether the rows say which of them have labels or answers in the user's data.
     """
 
     def __init__(self, tasks: "Sequence[Task]", *, has_given: bool = False) -> None:

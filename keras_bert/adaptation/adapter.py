@@ -169,11 +169,7 @@ class Adapter:
 
 
 def check_free(model: keras.Model, adapter: Adapter | None = None) -> None:
-    """Refuses an encoder with an attached adapter, other than `adapter`.
-
-    Raises:
-        ValueError: there is one.
-    """
+    """Refuses an encoder with an attached adapter, other than `adapter`."""
     attachments = attachments_of(model)
     attached: Any = None if attachments is None else attachments.attached
     if attached not in (None, adapter):
@@ -224,11 +220,7 @@ def _lies_on_grid(kernel: Any, last_step: int, block: int) -> bool:
 
 
 def fill(layer: keras.layers.Layer, adapter: keras.layers.Layer) -> None:
-    """Attaches `adapter` to a layer, which then calls it; its weights are among those of the model.
-
-    Raises:
-        ValueError: the layer has an adapter already.
-    """
+    """Attaches `adapter` to a layer, which then calls it; its weights are among those of the model."""
     if layer.adapter is not None:
         raise ValueError(f"layer {layer.path!r} must have no adapter yet, got one; detach that first")
     # Keras has no public way to add to a layer that is built; its own `Dense.enable_lora` does the same.

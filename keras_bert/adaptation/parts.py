@@ -23,11 +23,7 @@ Parts = dict[str, tuple[keras.layers.Layer, keras.layers.Layer]]
 
 
 def make_parts(model: keras.Model, adaptation: Adaptation) -> Parts:
-    """Builds the layers of an adaptation: path of a layer of the encoder -> that layer, and the built layer to attach.
-
-    Raises:
-        ValueError: the encoder has no such layers, or no place for the prompt.
-    """
+    """Builds the layers of an adaptation: path of a layer of the encoder -> that layer and the layer to attach."""
     match adaptation:
         case Lora(rank=rank, alpha=alpha, dropout=dropout, layers=names):
             chosen = _choose(model, names)

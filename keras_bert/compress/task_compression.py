@@ -21,7 +21,7 @@ from keras_bert.options.quantization import Quantization, RecipeName
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.calibration import Calibration
-from keras_bert.tasks.checks import check_keras, check_keras_model
+from keras_bert.tasks.checks import check_keras
 from keras_bert.training.fit import (
     Rows,
     batches,
@@ -83,7 +83,6 @@ def distill(
         >>> small.labels, small.encoder.count_params() < task.encoder.count_params()
         (('no', 'yes'), True)
     """
-    check_keras_model(teacher, "distilled")
     check_keras(teacher, "distilled")
     is_one_set = (layers is None) != (student is None)
     check("distill", "layers", is_one_set, "be set, or else student", (layers, student))

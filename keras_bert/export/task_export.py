@@ -15,7 +15,7 @@ from keras_bert.export.sample_texts import SECONDS, TEXTS
 from keras_bert.export.tflite import export_tflite
 from keras_bert.options.export import Export
 from keras_bert.tasks.base import Task
-from keras_bert.tasks.checks import as_texts, check_keras, check_keras_model
+from keras_bert.tasks.checks import as_texts, check_keras
 
 # The mean agreement of an int8 file with its model as quantized in Keras.
 _MINIMUM_AGREEMENT = 0.95
@@ -56,7 +56,6 @@ def export_task(
         ('no', 'yes')
     """
     path, texts = Path(path), task.explained_texts(as_texts("texts", texts, at_least=0))
-    check_keras_model(task, "exported")
     check_keras(task, "exported")
     fits = path.suffix in (".tflite", ".onnx") or path.name == SAVED_MODEL_FILE
     check("export", "path", fits, f"end with .tflite, .onnx or {SAVED_MODEL_FILE}", str(path))
@@ -111,7 +110,6 @@ def compile_task(task: Task, *, num_threads: int = 1) -> Task:
         >>> [answer.label for answer in compiled.predict(texts)] == [answer.label for answer in task.predict(texts)]
         True
     """
-    check_keras_model(task, "compiled")
     check_keras(task, "compiled")
     with temporary_folder() as folder, task._answering():
         file = Path(folder) / TFLITE_FLOAT_FILE

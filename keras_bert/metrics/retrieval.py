@@ -58,7 +58,7 @@ def rank_scores(scores: Array, relevant: Sequence[int]) -> tuple[Ranks, ...]:
     for place in np.flatnonzero(np.isnan(scores))[:1]:
         raise ValueError(f"scores must be numbers, got NaN for passage {place}; does the model make NaN vectors?")
     values = scores[np.unique(relevant)][:, None]
-    ahead, reached = ((compare(scores[None, :], values)).sum(axis=1) for compare in (np.greater, np.greater_equal))
+    ahead, reached = (compare(scores[None, :], values).sum(axis=1) for compare in (np.greater, np.greater_equal))
     return tuple(sorted(zip((ahead + 1).tolist(), reached.tolist(), strict=True)))
 
 
@@ -88,26 +88,25 @@ def query_scores(ranks: Sequence[int] | Sequence[Ranks]) -> dict[str, float]:
     fits = (firsts >= 1).all() and (counts <= lasts - firsts + 1).all() and (firsts[1:] > lasts[:-1]).all()
     if not len(spans) or not fits:
         raise ValueError(f"ranks must be different and at least 1, one for each relevant passage, got {list(ranks)}")
-    totals, before = dict.fromkeys(METRICS, 0.0), 0
-    for first, last, count in zip(firsts, lasts, counts, strict=True):
-        places = np.arange(first, last + 1)
-        near, behind = places <= CUTOFF, np.arange(len(places))
-        share = count / len(places)
-        totals["ndcg_at_10"] += share * (near / np.log2(places + 1)).sum()
-        totals["recall_at_1"] += share * (places <= 1).sum()
-        totals["recall_at_10"] += share * near.sum()
-        # Where a relevant passage stands, the others of its group are equally likely at all other places.
-        others = behind * (count - 1) / max(len(places) - 1, 1)
-        totals["map"] += share * ((before + 1 + others) / places).sum()
-        if not before:
-            # The chance of a relevant passage at a place in front of which there is none.
-            hits = np.minimum(count / (len(places) - behind), 1)
-            missed = np.append(1, np.cumprod(1 - hits)[:-1])
-            totals["mrr_at_10"] = (missed * hits * near / places).sum()
-        before += count
-    ideal = (1 / np.log2(np.arange(1, min(before, CUTOFF) + 1) + 1)).sum()
-    over = {"ndcg_at_10": ideal, "mrr_at_10": 1.0}
-    return {name: float(total / over.get(name, before)) for name, total in totals.items()}
+    # For each rank that a relevant passage may have: the first rank and the size of its group of equal scores, and the
+    # numbers of relevant passages in the group and in front of it.
+    sizes = (lasts - firsts + 1).astype(int)
+    places = np.concatenate([np.arange(first, last + 1) for first, last in groups])
+    start, size, count, before = (np.repeat(each, sizes) for each in (firsts, sizes, counts, counts.cumsum() - counts))
+    behind, share, near = places - start, count / size, places <= CUTOFF
+    # The chance of a relevant passage at a place in front of which there is none.
+    hits = np.minimum(count / (size - behind), 1)
+    first_hits = hits * np.append(1, np.cumprod(1 - hits)[:-1])
+    # Where a relevant passage stands, the others of its group are equally likely at all other places.
+    others = behind * (count - 1) / np.maximum(size - 1, 1)
+    ideal = (1 / np.log2(np.arange(1, min(len(spans), CUTOFF) + 1) + 1)).sum()
+    return {
+        "ndcg_at_10": float((share * near / np.log2(places + 1)).sum() / ideal),
+        "mrr_at_10": float((first_hits * near / places).sum()),
+        "recall_at_1": float((share * (places <= 1)).sum() / len(spans)),
+        "recall_at_10": float((share * near).sum() / len(spans)),
+        "map": float((share * (before + 1 + others) / places).sum() / len(spans)),
+    }
 
 
 def score_list(scores: Sequence[float], relevances: Sequence[float]) -> dict[str, float]:

@@ -79,11 +79,7 @@ class Adaptable:
 
     @contextlib.contextmanager
     def weights_for(self, file_format: str) -> Iterator[None]:
-        """A context in which the model's weights contain the adapter, for formats of other libraries.
-
-        Raises:
-            ValueError: the adapter has layers, for which `file_format` has no place.
-        """
+        """A context in which the model's weights contain the adapter, for formats of other libraries."""
         if self.adapter is not None and not isinstance(self.adapter.adaptation, Bias):
             kind = self.adapter.adaptation.kind
             way_out = (

@@ -124,9 +124,6 @@ def find_tokens(contexts: TokenizedTexts, bounds: Sequence[tuple[int, int] | Non
 
     Bounds are the index of a span's first character and the index after its last, or None. The result has indices in
     `contexts.ids` (rows, 2); -1 for None.
-
-    Raises:
-        ValueError: a span holds no token, only characters that the tokenizer leaves out.
     """
     spans = np.full((len(bounds), 2), -1)
     for row, bound in enumerate(bounds):

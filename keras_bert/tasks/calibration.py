@@ -30,11 +30,7 @@ class Calibration(NamedTuple):
 
 
 def read_calibration(file: Path) -> Calibration:
-    """Reads the calibration of a `metrics.json`; without one logits stay unchanged.
-
-    Raises:
-        ValueError: the file is damaged.
-    """
+    """Reads the calibration of a `metrics.json`; without one logits stay unchanged."""
     return calibration_of(read_json_file(file).get("calibration"), file)
 
 

@@ -32,9 +32,10 @@ def check_keras_model(task: Any, use: str) -> None:
 
 
 def check_keras(task: Any, use: str) -> None:
-    """Raises ValueError unless Keras uses TensorFlow, and Keras and the model use float32."""
+    """Raises ValueError unless the model is Keras', Keras uses TensorFlow, and both use float32."""
     import keras
 
+    check_keras_model(task, use)
     backend, rule = keras.config.backend(), f"be 'tensorflow' for a model to be {use} (KERAS_BACKEND)"
     check("Keras", "backend", backend == "tensorflow", rule, backend)
     formats = {keras.config.floatx(), keras.config.dtype_policy().name}

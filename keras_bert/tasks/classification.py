@@ -62,9 +62,6 @@ def default_pooling(encoder: keras.Model) -> Pooling:
     """Returns the pooling of the task that the encoder was taken from, else `cls`; `mean` if there is no pooler.
 
     If the encoder was taken from an embedding with another pooling, it is `mean` as well.
-
-    Raises:
-        ValueError: the model is not an encoder.
     """
     from keras_bert.models.encoder import pooling_of_origin, sequence_output
 
@@ -74,11 +71,7 @@ def default_pooling(encoder: keras.Model) -> Pooling:
 
 
 def pool(encoder: keras.Model, pooling: Pooling) -> Any:
-    """One vector for the whole text: (batch, hidden).
-
-    Raises:
-        ValueError: there is no such pooling, or the encoder has no pooler.
-    """
+    """One vector for the whole text: (batch, hidden)."""
     from keras_bert.layers.heads import MeanPooler
     from keras_bert.layers.tap import TapLayer
     from keras_bert.models.encoder import config_of, has_prediction_head, head_inputs, pooled_output, sequence_output

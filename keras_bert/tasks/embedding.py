@@ -257,8 +257,7 @@ class Embedding(Task):
             ValueError: the vectors are not wider.
         """
         width = int(self.model.output["embedding"].shape[-1])
-        rule = f"be below {width}, the width of the vectors"
-        check(type(self).__name__, "dimension", dimension < width, rule, dimension)
+        check(type(self).__name__, "dimension", 1 <= dimension < width, f"be from 1 to {width - 1}", dimension)
         task = type(self).build(self.encoder, self.tokenizer, **self._settings_of(dimension))
         for name in ("adapter", "quantization", "single_prompt", "vector_code"):
             setattr(task, name, getattr(self, name))

@@ -46,9 +46,6 @@ def are_entity_tags(labels: Sequence[str]) -> bool:
 
     Bare letters are entity tags only if all labels are: `O` and `S` are parts of speech, too (Gimpel et al. 2011).
     Among entity tags a label without `-` and `_` marks no entity: `O`, and `0`, `X` or `[SEP]` of some checkpoints.
-
-    Raises:
-        ValueError: only some of the labels with a type are entity tags, or none marks words outside of entities.
     """
     if not any(label[:2] in ("B-", "I-", "E-", "S-") for label in labels):
         return OUTSIDE in labels and set(labels) <= set("OBIES")

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keras_bert.core.checks import as_list, check
-from keras_bert.metrics.label_thresholds import (
-    HALF,
-    choose_thresholds,
-    label_probabilities,
-    reach_thresholds,
-)
+from keras_bert.metrics.label_thresholds import HALF, choose_thresholds, label_probabilities, reach_thresholds
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Array, Features, Runtime
 from keras_bert.tasks.checks import as_columns, as_texts, check_same_length, label_number

@@ -30,12 +30,7 @@ _STARTING_ROWS = 256
 
 
 def build_regressor(encoder: keras.Model, *, pooling: Pooling | None = None, dropout: float = 0.1) -> keras.Model:
-    """Puts one linear output on one vector for the whole text.
-
-    Args:
-        encoder: an encoder as `build_encoder` returns it, whose weights are shared, not copied.
-        pooling: see `build_classifier`.
-        dropout: the dropout rate on the pooled output.
+    """Puts one linear output on one vector for the whole text; see `build_classifier` for the arguments.
 
     Returns:
         A model from the encoder's inputs to numbers (batch, 1).

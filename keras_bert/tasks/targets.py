@@ -75,12 +75,7 @@ def first_tokens(row: RowWords) -> list[int]:
 
 
 def word_number(choice: str, row: RowWords) -> int:
-    """The number of a word of a row, by that number or by the word's text, which stands for its first place.
-
-    Raises:
-        UnexplainedRowError: the row has no words.
-        ValueError: there is no such word.
-    """
+    """The number of a word of a row, by that number or by the word's text, which stands for its first place."""
     words = list(row.word_texts)
     if not words:
         raise UnexplainedRowError(f"target must name a word of the text, which has none, got {choice!r}")

@@ -26,12 +26,7 @@ if TYPE_CHECKING:
 
 
 def build_tagger(encoder: keras.Model, num_labels: int, *, dropout: float = 0.1) -> keras.Model:
-    """Puts a linear classifier on the final state of every token.
-
-    Args:
-        encoder: an encoder as `build_encoder` returns it, whose weights are shared, not copied.
-        num_labels: the number of classes, at least 2.
-        dropout: the dropout rate on the token states.
+    """Puts a linear classifier on the final state of every token of an encoder, whose weights are shared, not copied.
 
     Returns:
         A model from the encoder's inputs to logits (batch, length, num_labels).

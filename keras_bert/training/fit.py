@@ -19,14 +19,7 @@ from keras_bert.options.compression import Distillation
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.calibration import Calibration
-from keras_bert.tasks.checks import (
-    check_keras,
-    check_keras_model,
-    check_same_length,
-    is_keras_model,
-    is_missing,
-    read_class_weights,
-)
+from keras_bert.tasks.checks import check_keras, check_same_length, is_keras_model, is_missing, read_class_weights
 from keras_bert.tasks.retrieval import Retrieval
 from keras_bert.training.history import Entry, History
 from keras_bert.training.masks import keep_zeros
@@ -150,7 +143,6 @@ def check_trainable(task: Task, use: str) -> None:
 
     `use` is a participle for the errors.
     """
-    check_keras_model(task, use)
     check_keras(task, use)
     owner, attachments = type(task).__name__, task._attachments()
     rule = f"be None for a model that is {use}, as weights would leave their grid; load the float model"

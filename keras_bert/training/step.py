@@ -271,11 +271,7 @@ class TrainingStep:
         return float(self._optimizer._learning_rate(max(0, int(self._optimizer.iterations.numpy()) - 1)))
 
     def evaluate(self, batches: BatchSource) -> dict[str, float]:
-        """The mean of every metric over an epoch, without dropout; uses averaged weights if there is a running mean.
-
-        Raises:
-            ValueError: there are no batches.
-        """
+        """The mean of every metric over an epoch, without dropout; uses averaged weights if there is a running mean."""
         with self._mean_weights():
             window = [self._run_test(batch)[0] for batch in self.devices.spread(batches.epoch)]
         if not window:

@@ -64,11 +64,7 @@ _CODE = (*sorted(Path(__file__).parent.glob("*figure*.py")), Path(loss_plot.__fi
 
 
 class FigureCache:
-    """The figures of the last page, by the values that they show.
-
-    Args:
-        file: the file of the cache; if it cannot be read or written, figures are drawn again. None keeps no figures.
-    """
+    """The figures of the last page, by the values that they show; without a file that can be read, they are drawn."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file, self._used = file, dict[str, list[str]]()

@@ -121,11 +121,7 @@ def _is_damaged(folder: Path, stored: StoredArtifact) -> bool:
 
 
 def write_page(root: Path, number: int | None = None, file: Path | None = None) -> Path:
-    """Writes the page of a run, by default the newest, and returns its file, by default `ROOT/reports/RUN.html`.
-
-    Raises:
-        InputError: the folder is not a root, has no such run, an artifact is damaged, or the file cannot be written.
-    """
+    """Writes the page of a run, by default the newest, and returns its file, by default `ROOT/reports/RUN.html`."""
     if file is not None:
         check_output(file)
     record = read_record(root, number)

@@ -15,9 +15,6 @@ def answer_lines(task: "Task", texts: Sequence[str], seconds: Sequence[str] | No
     """The answers of a task, a line for each tuple of its `answer_fields`, separated by tabs.
 
     Control characters, tabs and line ends in labels and texts are escaped, so that they add no field or line.
-
-    Raises:
-        InputError: see `check_seconds`.
     """
     check_seconds(task, texts, seconds)
     for fields in task.answer_fields(texts, seconds):

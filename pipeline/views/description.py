@@ -33,11 +33,7 @@ _MOST_LABELS = 12
 
 
 def read_description(file: Path) -> dict[str, Any]:
-    """The settings, labels, export, figures and origin that travel in a pushed file.
-
-    Raises:
-        InputError: the file is missing, holds no attachments, or holds some that cannot be shown.
-    """
+    """The settings, labels, export, figures and origin that travel in a pushed file."""
     if file.suffix == Path(COREML_FOLDER).suffix:
         return _read_package(file)
     if not file.is_file():
@@ -153,10 +149,6 @@ def read_accelerators(file: Path, names: Sequence[str]) -> dict[str, dict[str, A
     """Asks accelerators about a file; returns the fields of `keras_bert.accelerators.base.Coverage` by name.
 
     An accelerator that cannot be asked here, or that refuses the file, has the reason as its field `obstacle`.
-
-    Raises:
-        InputError: there is no such accelerator; the file is not a `.tflite` file with token ids as inputs; or its
-            model is not the one that was exported.
     """
     from keras_bert.accelerators.base import AcceleratorError
     from keras_bert.accelerators.registry import USUAL, find_accelerator

@@ -66,19 +66,10 @@ def explain_text(
     baseline: Any = None,
     steps: int = 64,
 ) -> list[ModelReasons]:
-    """Explains an output of the first model with every model.
+    """Explains an output of the first model with every model, see `keras_bert.explain.attributions`.
 
-    Args:
-        models: the models.
-        text: the text, or the first of a pair.
-        second: the second text, the context of a question, or the text that an embedding is compared with.
-        target: see `keras_bert.explain.attributions`.
-        method: see `attributions`; None for integrated gradients, or for occlusion if one of the models is a file.
-        baseline: see `attributions`.
-        steps: see `attributions`.
-
-    Raises:
-        InputError: a model cannot be loaded, or refuses the text, the target or the method.
+    `second` is the second text of a pair, the context of a question, or the text that an embedding is compared with.
+    Without a `method`, it is integrated gradients, or occlusion if one of the models is a file.
     """
     from keras_bert.explain.attention import attend
     from keras_bert.explain.attribution import attribute, check_method

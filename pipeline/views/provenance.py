@@ -178,11 +178,7 @@ def show_status(store: Store, console: Console) -> None:
 
 
 def show_run(store: Store, number: int, console: Console) -> None:
-    """Draws the steps of a run.
-
-    Raises:
-        InputError: there is no such run.
-    """
+    """Draws the steps of a run."""
     run = store.run_of(number)
     steps = [
         [execution.node, execution.state, format_seconds(execution.seconds), execution.message]

@@ -82,22 +82,14 @@ def is_artifact(folder: Path) -> bool:
 
 
 def read_artifact(folder: Path) -> dict[str, Any]:
-    """All blocks that `show_statistics` draws of an artifact: its tables, then its statistics' tables, if it has any.
-
-    Raises:
-        InputError: a file of the artifact cannot be read.
-    """
+    """All blocks that `show_statistics` draws of an artifact: its tables, then those of its statistics, if any."""
     has_manifest, has_statistics = ((folder / name).is_file() for name in (MANIFEST, STATISTICS_FILE))
     tables = artifact_tables(folder, _NOT_VALUES) if has_manifest else {}
     return {**tables, **(read_statistics(folder) if has_statistics else {})}
 
 
 def artifact_tables(folder: Path, skip: Collection[str] = ()) -> dict[str, dict[str, str]]:
-    """Title -> {label: value}; titles are `counts`, `bytes` and the names of small JSON files but those to `skip`.
-
-    Raises:
-        InputError: the manifest, or a small file, is missing or cannot be read.
-    """
+    """Title -> {label: value}; titles are `counts`, `bytes` and the names of small JSON files but those to `skip`."""
     manifest = _read(folder / MANIFEST)
     try:
         counts, sizes = flatten(manifest["counts"]), sorted(manifest["files"].items(), key=lambda item: -item[1])

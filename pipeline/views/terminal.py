@@ -59,12 +59,10 @@ class LiveLines:
 
 
 class StepLine(Watcher):
-    """The line of one step; a context manager that clears the live line at its end.
+    """The line of one step, `expected` seconds long; a context manager that clears the live line at its end.
 
-    Args:
-        console: the output; if it is not a terminal, plain lines are written from time to time.
-        expected: the expected duration in seconds; None if it is unknown.
-        live_lines: the live lines of all running steps; None if the step runs alone.
+    If the console is not a terminal, plain lines are written from time to time. A step that runs alone needs no
+    `live_lines`.
     """
 
     def __init__(

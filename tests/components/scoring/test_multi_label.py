@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as sklearn_metrics
 
+from components.scoring import multi_label
 from components.scoring.multi_label import LabelSetAnswer, LabelSetScoring, score_sets
 from components.scoring.row_statistics import score_rows
 from components.sources.label_sets import LabelSetRow
@@ -98,6 +99,15 @@ def test_baselines():
     assert SCORING.score(test, trivial, ["a", "b", "c"]).metrics["subset_accuracy"] == 0.5
     (method,) = SCORING.baselines(train, test, test).values()
     assert [answer.labels for answer in method()] == [{"a"}, {"b", "c"}]
+
+
+def test_the_baseline_chooses_its_thresholds_as_the_model(monkeypatch):
+    """N-grams hardly ever give a rare label a probability of half."""
+    rows = [LabelSetRow(f"text {number}", ("a",) if number < 5 else ()) for number in range(20)]
+    shares = np.array([[0.3 if row.labels else 0.1] for row in rows])
+    monkeypatch.setattr(multi_label, "classify_sets_by_ngrams", lambda *_: (shares, shares))
+    (method,) = SCORING.baselines(rows, rows, rows).values()
+    assert [answer.labels for answer in method()] == [set(row.labels) for row in rows]
 
 
 def test_answers_at_half_show_what_thresholds_gain():

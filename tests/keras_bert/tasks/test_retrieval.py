@@ -86,7 +86,7 @@ def test_truncated_vectors_are_those_of_the_task_with_its_adapter_and_prompt():
     task.single_prompt, task.vector_code = "passage", "int8"
     short = task.truncated(8)
     assert (short.quantization, short.single_prompt, short.vector_code) == (task.quantization, "passage", "int8")
-    with pytest.raises(ValueError, match=r"Retrieval\.dimension must be below 8, the width of the vectors, got 12"):
+    with pytest.raises(ValueError, match=r"Retrieval\.dimension must be from 1 to 7, got 12"):
         short.truncated(12)
     before = task.predict(QUERIES)
     chance = np.random.default_rng(0)
@@ -111,7 +111,7 @@ def test_truncated_vectors_are_the_first_numbers_and_wrong_settings_are_named(tm
     assert short.contrast.dimensions == (4,)
     short.save(tmp_path / "short")
     np.testing.assert_allclose(load(tmp_path / "short").predict(QUERIES), short.predict(QUERIES), atol=1e-6)
-    with pytest.raises(ValueError, match=r"Retrieval\.dimension must be below 16, the width of the vectors, got 16"):
+    with pytest.raises(ValueError, match=r"Retrieval\.dimension must be from 1 to 15, got 16"):
         task.truncated(16)
     with pytest.raises(ValueError, match=r"to_hugging_face.dimension must not be set, as no module of sentence-transf"):
         to_hugging_face(short, tmp_path / "hf")
