@@ -159,16 +159,15 @@ def test_a_baseline_that_cannot_learn_is_left_out_and_named(tmp_path, line, monk
     assert evaluation["left_out"] == {"bag of n-grams": "empty vocabulary; all words are too short"}
 
 
-def test_a_model_below_a_baseline_is_warned_of(tmp_path, line, monkeypatch):
+def test_a_model_below_a_baseline_is_refused(tmp_path, line, monkeypatch):
     artifacts = line("classification")
     truth = [row.label for row in read_rows(artifacts.examples, "test")]
     monkeypatch.setattr("components.scoring.classification.classify_by_ngrams", lambda *_: truth)
     evaluation, decision = run(tmp_path, artifacts, teachers=[artifacts.lopsided])
     assert evaluation["warnings"] == decision["warnings"]
-    # Of four test rows McNemar's test says nothing.
-    warning = evaluation["warnings"][0]
-    assert "is below 100.00 of the baseline bag of n-grams: difference -" in warning
-    assert warning.endswith("; the difference is not significant")
+    (refusal,) = (reason for reason in decision["reasons"] if "below_baseline" in reason)
+    assert refusal.startswith("NO: teacher accuracy ")
+    assert " is below 100.00 of the baseline bag of n-grams: difference -" in refusal
 
 
 def test_questions_that_were_left_out_of_training_are_warned_of(tmp_path, line, monkeypatch):
