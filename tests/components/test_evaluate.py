@@ -1,8 +1,10 @@
 """The table and the decision, of models of a tiny job."""
 
 import json
+import os
 import shutil
 import statistics
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from components.scoring.vector_drift import compare_vectors
 from components.sources.pushed_version import PushedVersion
 from components.sources.table import TableSource
 from keras_bert.data.records import read_features
+from keras_bert.export.attachments import attach_entries
 from tests.components import tuning_job
 from tests.samples import long_but
 
@@ -143,6 +146,10 @@ def test_a_version_with_other_labels_or_damage_is_not_compared(tmp_path, line, l
     files = Path(shutil.copytree(artifacts.edge.path, tmp_path / "edge"))
     settings = json.loads((files / "task.json").read_text())
     (files / "task.json").write_text(json.dumps(settings | {"labels": labels}) if labels else "{")
+    with zipfile.ZipFile(files / "model.tflite") as attached:
+        start = min(entry.header_offset for entry in attached.infolist())
+    os.truncate(files / "model.tflite", start)
+    attach_entries(files / "model.tflite", {"task.json": (files / "task.json").read_bytes()})
     evaluation, decision = run(tmp_path, artifacts, previous=PushedVersion(str(files)))
     assert "pushed before" not in evaluation["models"]
     start = f"not compared: the version before, {tmp_path.name}/edge"
