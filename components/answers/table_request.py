@@ -13,8 +13,8 @@ from components.dsl.errors import InputError
 from components.files.paths import file_digest, match_files, short_name
 from components.files.record_files import RECORD_KINDS, is_record_file
 from components.files.text_files import extension
-from keras_bert.core.folders import METRICS_FILE, TASK_FILE, TOKENIZER_FILES
-from keras_bert.export.files import companion_folders, list_parts
+from keras_bert.core.folders import LEVELS_ABOVE, METRICS_FILE, TASK_FILE, TOKENIZER_FILES
+from keras_bert.export.files import list_parts
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ def digest_request(request: TableRequest, files: Sequence[str]) -> dict[str, Any
         read = {file.relative_to(model).as_posix(): file for file in sorted(model.rglob("*")) if file.is_file()}
     else:
         names = (TASK_FILE, METRICS_FILE, *TOKENIZER_FILES)
-        beside = [folder / name for folder in companion_folders(model) for name in names]
+        beside = [folder / name for folder in model.parents[:LEVELS_ABOVE] for name in names]
         read = {str(file): file for file in (*list_parts(model), *filter(Path.is_file, beside))}
     return {
         "version": version("keras-bert-edge"),

@@ -100,11 +100,7 @@ class Accelerator(abc.ABC):
         return self.find_obstacle()
 
     def check_recipe(self, recipe: RecipeName | None) -> None:
-        """Checks that files of a recipe are taken; None is a float model.
-
-        Raises:
-            AcceleratorError: the accelerator only takes other recipes.
-        """
+        """Checks that files of a recipe are taken; None is a float model."""
         if self.recipes and recipe not in self.recipes:
             taken = ", ".join(str(taken or "float32") for taken in self.recipes)
             raise AcceleratorError(f"{self.name} takes files of {taken}, got {recipe or 'float32'}")
@@ -175,9 +171,6 @@ def exchange_rows(
 
     Returns the answers, and all that the tool printed. `reasons` has the error messages for texts that a tool prints if
     it fails.
-
-    Raises:
-        AcceleratorError: it failed, crashed or took too long; or answers are not finite, or all are 0.
     """
     for length, inputs in rows.items():
         _save(folder / f"rows_{length}.npz", inputs)
@@ -254,11 +247,7 @@ def run_tool(
 
 
 def ask_tool(name: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[Any | None, str]:
-    """Runs a tool that calls `print_result`; returns the value, None if the tool failed, and all that it printed.
-
-    Raises:
-        AcceleratorError: see `run_tool`.
-    """
+    """Runs a tool that calls `print_result`; returns the value, None if the tool failed, and all that it printed."""
     status, output = run_tool(name, command, environment)
     results = [line.removeprefix(_RESULT) for line in output.splitlines() if line.startswith(_RESULT)]
     return json.loads(results[0]) if results and not status else None, output
@@ -278,11 +267,7 @@ def find_reason(output: str) -> str:
 
 
 def count_operations(file: Path) -> Counter[str]:
-    """The built-in operations of a file's first graph by kind, without the custom operations of a compiler.
-
-    Raises:
-        AcceleratorError: it is no `.tflite` file.
-    """
+    """The built-in operations of a file's first graph by kind, without the custom operations of a compiler."""
     from keras_bert.export.rules.lite_graphs import read_graphs
 
     try:

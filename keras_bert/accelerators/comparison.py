@@ -42,11 +42,7 @@ def check_difference(
     unit: str = "of the range of the answers",
     reason: str = "",
 ) -> None:
-    """Checks a difference from the answers of the processor; `reason` ends the message.
-
-    Raises:
-        AcceleratorError: it exceeds the limit, or is NaN.
-    """
+    """Checks a difference from the answers of the processor; `reason` ends the message."""
     if not difference <= limit:
         raise AcceleratorError(
             f"{name} answers {file} otherwise than the processor: the largest difference must be at most {limit:g} "

@@ -39,11 +39,7 @@ def names() -> Iterator[str]:
 
 
 def find_accelerator(name: str) -> Accelerator:
-    """The accelerator with a name.
-
-    Raises:
-        AcceleratorError: there is none.
-    """
+    """The accelerator with a name."""
     by_lower_case = {name.lower(): name for name in names()}
     if name not in by_lower_case.values():
         nearest = by_lower_case[difflib.get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0)[0]]
@@ -59,11 +55,7 @@ def find_accelerator(name: str) -> Accelerator:
 
 
 def compile_file(name: str, file: Path, folder: Path, largest_id: int) -> Coverage:
-    """Compiles a `.tflite` file for an accelerator into a folder, which only gets the compiled file and its sources.
-
-    Raises:
-        AcceleratorError: see `Accelerator.compile`; or the engine has to run the file as a whole, and leaves a part.
-    """
+    """Compiles a `.tflite` file for an accelerator into a folder, which only gets the compiled file and its sources."""
     accelerator = find_accelerator(name)
     if obstacle := accelerator.find_compiler_obstacle():
         raise AcceleratorError(obstacle)
@@ -81,22 +73,14 @@ def compile_file(name: str, file: Path, folder: Path, largest_id: int) -> Covera
 
 
 def compile_onnx(name: str, file: Path, folder: Path, lengths: Sequence[int], largest_id: int) -> None:
-    """Compiles an `.onnx` file for an accelerator that takes such files into a folder, see `Accelerator`.
-
-    Raises:
-        AcceleratorError: see `Accelerator.compile_onnx`.
-    """
+    """Compiles an `.onnx` file for an accelerator that takes such files into a folder, see `Accelerator`."""
     with tempfile.TemporaryDirectory() as staging:
         find_accelerator(name).compile_onnx(file, Path(staging), lengths, largest_id)
         _copy(Path(staging), "*.onnx", folder)
 
 
 def answer_rows(name: str, file: Path, rows: Rows) -> EngineAnswers | None:
-    """The answers of an accelerator's engine or simulator, see `Accelerator.answer`.
-
-    Raises:
-        AcceleratorError: see `Accelerator.answer`.
-    """
+    """The answers of an accelerator's engine or simulator, see `Accelerator.answer`."""
     accelerator = find_accelerator(name)
     if obstacle := accelerator.find_obstacle():
         raise AcceleratorError(obstacle)

@@ -26,8 +26,8 @@ def make_golden_rows(folder: Path) -> list[dict[str, Any]]:
 
     Returns:
         A row for each text or pair:
-        - `text`, the question in question answering; and `second`, for a pair; `prompt`, for a text that is read behind
-          a prompt of an embedding: its name in `task.json`. All that follows is of the prompt and the text;
+        - `text`, the question in question answering; `second`, for a pair; `prompt`, the name of a prompt in
+          `task.json` that stands in front of the text in everything below;
         - `pieces` and `offsets`: the ids of all tokens of the text and their offsets in characters (Unicode code
           points), without special tokens;
         - the model's inputs by name, truncated to its maximum length;

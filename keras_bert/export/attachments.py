@@ -20,7 +20,7 @@ from keras_bert.core.folders import ATTACHMENTS_FOLDER, COREML_FILE, SAVED_MODEL
 from keras_bert.export.files import list_parts
 
 DIGEST_FILE = "digest.json"
-# The start of the names of entries with the digests of the files attached with them, where no zip archive has any.
+# The entry `sums.N` has the digests of the files attached with it. A zip archive has checksums of its own.
 _SUMS = "sums."
 # The most bytes of all attached files together: the tokenizer of a vocabulary of 250,000 tokens has 17 MB.
 _MOST_BYTES = 1 << 28

@@ -9,6 +9,7 @@ from typing import Any
 from keras_bert.core.folders import (
     ANSWERING_FILES,
     COREML_FILE,
+    LEVELS_ABOVE,
     METRICS_FILE,
     MODEL_FILE,
     SAVED_MODEL_FILE,
@@ -18,7 +19,6 @@ from keras_bert.core.folders import (
     hint_of_versions,
 )
 from keras_bert.export.attachments import DIGEST_FILE, attach_entries, check_integrity, read_attachments
-from keras_bert.export.files import companion_folders
 from keras_bert.export.mediapipe_text import MediaPipeTokenizer
 from keras_bert.export.runtimes import PROBABILITIES, LogProbabilityClassifier, open_file
 from keras_bert.export.tflite_kinds import is_for_mediapipe, takes_text
@@ -94,7 +94,7 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
     attached = read_attachments(place)
     if not attached.keys() & set(_COMPANIONS):
         # A web file has no attached files, because every visitor downloads it; its pushed folder has them.
-        for folder in companion_folders(place):
+        for folder in place.absolute().parents[:LEVELS_ABOVE]:
             if all((folder / name).is_file() for name in _COMPANIONS):
                 return _load(folder, place, num_threads)
     _check_companions(place, attached.keys())
@@ -130,7 +130,8 @@ def _load(folder: Path, file: Path, num_threads: int) -> Task:
     attached = read_attachments(file)
     for name in attached.keys() & {*_COMPANIONS, METRICS_FILE}:
         if (folder / name).is_file() and (folder / name).read_bytes() != attached[name]:
-            raise ValueError(f"{folder / name} must be as it is attached to {file.name}, but one of both has changed")
+            way_out = f"load {file} alone to read the attached one"
+            raise ValueError(f"{folder / name} must equal the file attached to {file.name}, but differs: {way_out}")
     # A damaged model may crash LiteRT; ONNX Runtime and coremltools raise an error.
     if file.suffix not in (".onnx", Path(COREML_FILE).suffix) or DIGEST_FILE in attached:
         check_integrity(file)

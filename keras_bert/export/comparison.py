@@ -32,9 +32,6 @@ def compare_answers(source: ExportInputs, file: ExportedFile, sample: Comparison
 
     Float files must have the model's outputs up to a tolerance. Quantized files must agree with the model as quantized
     in Keras, see `Task.agreement`, or with the float model if Keras has no such quantization.
-
-    Raises:
-        ParityError: the outputs differ too much.
     """
     path, task, features = source.folder / file.name, source.task, sample.features
     network, mask = task.network(), features["padding_mask"]
@@ -55,8 +52,8 @@ def compare_answers(source: ExportInputs, file: ExportedFile, sample: Comparison
         # If all activations are integers, the file has quantization grids inside layers, which the Keras model has not.
         # Kernels of `static_int8` are rounded again.
         is_rounded_again = file.numbers == "static_int8" or needs_calibration_rows(source.recipe)
-        bound = UNTRAINED_AGREEMENT if is_rounded_again else sample.minimum_agreement
-        minimum = min(bound, expected_agreement(kept))
+        bound = UNTRAINED_AGREEMENT if is_rounded_again else 1.0
+        minimum = min(bound, sample.minimum_agreement, expected_agreement(kept))
         agreement = task.agreement(quantized, outputs, mask)
         measured = {
             "agreement_with_rounded_model": check_agreement(file.name, agreement, outputs, minimum),

@@ -105,9 +105,6 @@ def profile_onnx(path: str | os.PathLike[str], row: Mapping[str, Array], answers
     """Profiles an `.onnx` file on one thread and a row (1, length); returns its kinds of operations, the slowest first.
 
     The times are means of `answers` inferences, after as many for warm-up, and include the overhead of the profiler.
-
-    Raises:
-        ValueError: the file is not an `.onnx` file.
     """
     with tempfile.TemporaryDirectory() as folder:
         session = open_session(path, profile=os.fspath(Path(folder) / "profile"))

@@ -2,14 +2,12 @@
 
 import dataclasses
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 from keras_bert.core.folders import (
     COREML_FILE,
     COREML_FOLDER,
-    LEVELS_ABOVE,
     MEDIAPIPE_FILE,
     MODEL_PARTS,
     ONNX_FILE,
@@ -121,11 +119,6 @@ def list_parts(file: Path) -> list[Path]:
     """The files of an exported model: one, or those of a SavedModel or an `.mlpackage`, given the file of its graph."""
     folders = (file.parent / part for part in MODEL_PARTS.get(file.name, ()))
     return [file, *(part for folder in folders for part in sorted(folder.rglob("*")) if part.is_file())]
-
-
-def companion_folders(file: Path) -> Sequence[Path]:
-    """The folders that may hold the tokenizer and the settings of a file that has none attached, the nearest first."""
-    return file.absolute().parents[:LEVELS_ABOVE]
 
 
 def copy_model(file: Path, folder: Path) -> Path:

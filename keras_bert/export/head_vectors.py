@@ -7,6 +7,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from keras_bert.core.folders import temporary_folder
+from keras_bert.export.rules.lite_graphs import builtin_number
 from keras_bert.export.runtimes import TFLiteModel
 from keras_bert.export.sharing import read_model, write_model
 
@@ -37,6 +38,6 @@ def _find_operand(model: Any, graph: Any, makers: dict[int, Any], tensor: int) -
     is_found = False
     while tensor in makers and not (is_found and graph.tensors[tensor].shape[0] == 1):
         maker = makers[tensor]
-        is_found |= model.operatorCodes[maker.opcodeIndex].builtinCode == schema.BuiltinOperator.FULLY_CONNECTED
+        is_found |= builtin_number(model.operatorCodes[maker.opcodeIndex]) == schema.BuiltinOperator.FULLY_CONNECTED
         tensor = int(maker.inputs[0])
     return tensor if is_found and tensor in makers else None

@@ -19,11 +19,7 @@ class LintError(AssertionError):
 
 
 def lint_file(path: Path, expected: Expected) -> None:
-    """Checks an exported file with its companions attached against all rules for its format.
-
-    Raises:
-        LintError: the file violates a rule; the message describes the first violation.
-    """
+    """Checks an exported file with its companions attached against all rules for its format."""
     if path.suffix == ".onnx":
         import onnx
 

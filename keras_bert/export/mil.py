@@ -128,22 +128,14 @@ def read_functions(file: Path) -> dict[str, MilFunction]:
 
 
 def count_operations(file: Path) -> dict[str, int]:
-    """The operations of a `model.mlmodel` by kind, without constants; all functions have the same ones.
-
-    Raises:
-        ValueError: it is not such a file.
-    """
+    """The operations of a `model.mlmodel` by kind, without constants; all functions have the same ones."""
     function = next(iter(read_specification(file).mlProgram.functions.values()))
     operations = function.block_specializations[function.opset].operations
     return dict(Counter(operation.type for operation in operations if operation.type != "const").most_common())
 
 
 def read_specification(file: Path) -> Any:
-    """The content of a `model.mlmodel`, a `CoreML.Specification.Model`.
-
-    Raises:
-        ValueError: it is not such a file.
-    """
+    """The content of a `model.mlmodel`, a `CoreML.Specification.Model`."""
     from google.protobuf.message import DecodeError
 
     try:

@@ -126,23 +126,23 @@ _LOOKUPS = ("Gather", "Slice")
 _LAST = 127
 # The largest integer of kernels of seven bits: x86 processors without VNNI add pairs of products with uint8 in int16,
 # and 2 * 255 * 64 is below 2^15.
-NARROW = 64
+_REDUCED_LAST = 64
 # The largest distance of a kernel from its quantization grid, in steps; float32 errors of 127 steps are smaller.
 _OFF_GRID = 1e-3
 
 
-def convert_to_static_int8(graph: "onnx.ModelProto", largest: int = _LAST) -> "onnx.ModelProto":
+def convert_to_static_int8(graph: "onnx.ModelProto", *, reduce_range: bool = False) -> "onnx.ModelProto":
     """Static quantization of a graph from inside `fixed_ranges`: integers in place of kernels and tables.
 
     The activations are quantized already: tf2onnx writes fake quantization as `QuantizeLinear` and `DequantizeLinear`.
-    Kernels on a symmetric quantization grid, with one scale per unit, become int8, without loss unless `largest` limits
-    their integers, see `NARROW`; other kernels stay float.
+    Kernels on a symmetric quantization grid, with one scale per unit, become int8: without loss, or rounded
+    to seven bits with `reduce_range`. Other kernels stay float.
     """
     import onnx
 
     copy = onnx.ModelProto()
     copy.CopyFrom(graph)
-    _IntegerConstants(copy.graph, largest).replace()
+    _IntegerConstants(copy.graph, _REDUCED_LAST if reduce_range else _LAST).replace()
     make_canonical(copy.graph)
     onnx.checker.check_model(copy)
     return copy

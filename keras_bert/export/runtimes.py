@@ -82,9 +82,6 @@ class FixedLengthModel:
         """Inputs (batch, length), any integers -> logits (batch, ...), or outputs with other names by their names.
 
         Each row runs in the shortest signature for its tokens, without padding. Outputs per token are 0 at padding.
-
-        Raises:
-            ValueError: a row has more tokens than the longest signature.
         """
         rows = [self._run(dict(zip(inputs, row, strict=True))) for row in zip(*inputs.values(), strict=True)]
         width = inputs["token_ids"].shape[1]
@@ -108,8 +105,8 @@ class FixedLengthModel:
             with self._turn:
                 outputs: dict[str, Array] = self._signatures[length](**inputs)
         except RuntimeError as error:
-            rule = "its table of tokens may be smaller than the vocabulary beside it"
-            raise ValueError(f"{self.name} cannot answer with this file, {rule}: {_in_one_line(error)}") from error
+            hint = "a vocabulary with more tokens than the model's is a likely cause"
+            raise ValueError(f"{self.name} cannot run the model: {_in_one_line(error)}; {hint}") from error
         return outputs
 
     def _is_per_token(self, name: str) -> bool:
@@ -151,11 +148,7 @@ class TFLiteModel(FixedLengthModel):
 
 
 class CoreMLModel(FixedLengthModel):
-    """Runs an `.mlpackage`, given its `model.mlmodel`, in an interpreter: Core ML itself only runs on Apple's systems.
-
-    Raises:
-        ValueError: the file is not one that was exported here, or has an operation that the interpreter does not know.
-    """
+    """Runs an `.mlpackage`, given its `model.mlmodel`, in an interpreter: Core ML itself only runs on Apple systems."""
 
     name = "an interpreter of Core ML's operations"
 
@@ -208,9 +201,6 @@ class OnnxModel:
     """Runs an `.onnx` file in ONNX Runtime; a task uses it in place of a Keras model.
 
     `max_length` is the longest row in tokens, which the file does not contain.
-
-    Raises:
-        ValueError: the file is not an `.onnx` file.
     """
 
     name = "ONNX Runtime"
@@ -234,8 +224,7 @@ class OnnxModel:
         """As `TFLiteModel`, but outputs per token have values for padding, too.
 
         Raises:
-            ValueError: the runtime refuses the inputs; or a token id is below 0, for which ONNX takes a row from the
-                end of the table.
+            ValueError: the runtime refuses the inputs, or an id is negative, which ONNX counts from the table's end.
         """
         if (lowest := int(np.min(inputs["token_ids"], initial=0))) < 0:
             raise ValueError(f"{self._path} needs token ids of at least 0, got {lowest}")
@@ -269,11 +258,7 @@ def open_session(path: str | os.PathLike[str], num_threads: int = 1, profile: st
 
 
 class SavedModel:
-    """Runs a SavedModel, given its `saved_model.pb`, in TensorFlow; a task uses it in place of a Keras model.
-
-    Raises:
-        ValueError: the file is not that of a SavedModel, or has no signature for token ids.
-    """
+    """Runs a SavedModel, given its `saved_model.pb`, in TensorFlow; a task uses it in place of a Keras model."""
 
     name = "TensorFlow"
 
@@ -329,9 +314,6 @@ def open_file(
     """Opens an exported file in its runtime; `max_length` is for files that do not contain it, `.onnx` and SavedModels.
 
     A SavedModel runs on the threads of TensorFlow, an `.mlpackage`, given its `model.mlmodel`, on NumPy's.
-
-    Raises:
-        ValueError: the file cannot be opened.
     """
     if Path(file).name == SAVED_MODEL_FILE:
         return SavedModel(file, max_length)

@@ -96,11 +96,7 @@ def export_saved_model(task: Task, folder: Path) -> None:
 
 
 def check_saved_model(task: Task, path: Path, texts: Sequence[str]) -> float:
-    """Compares answers of the signatures that take text with those of the task; returns the largest difference.
-
-    Raises:
-        ParityError: the answers differ.
-    """
+    """Compares answers of the signatures that take text with those of the task; returns the largest difference."""
     signatures, largest = load_saved_model(path).signatures, 0.0
     for name, signature in find_signatures(task).items():
         sides = [texts, [*texts[1:], texts[0]]][: len(signature.inputs)]

@@ -14,7 +14,7 @@ import tensorflow as tf
 from keras_bert.compress.ranges import Ranges, fixed_ranges
 from keras_bert.core.folders import TOKENIZER_FILE, WEB_FILE, WEB_FOLDER, WEB_HALF_FILE, WEB_INT8_FILE, WEB_STATIC_FILE
 from keras_bert.export.onnx import OPSET, make_onnx, write_onnx
-from keras_bert.export.onnx_numbers import NARROW, convert_to_dynamic_int8, convert_to_float16, convert_to_static_int8
+from keras_bert.export.onnx_numbers import convert_to_dynamic_int8, convert_to_float16, convert_to_static_int8
 from keras_bert.export.runtimes import INPUTS
 from keras_bert.families.bert.hugging_face import BERT
 from keras_bert.interop.configs import CONFIG_FILE, write_json
@@ -56,7 +56,7 @@ def export_transformers_js(task: Task, folder: Path, opset: int = OPSET, ranges:
         # OpenVINO rounds rows of a matrix in an operation of their own, and states with three axes in the one before.
         with fixed_ranges(task.network(), ranges), kept_axes():
             on_grids = make_onnx(_serve(task), inputs, opset)
-        write_onnx(convert_to_static_int8(on_grids, NARROW), folder / WEB_STATIC_FILE)
+        write_onnx(convert_to_static_int8(on_grids, reduce_range=True), folder / WEB_STATIC_FILE)
 
 
 def _serve(task: Task) -> Serve:
@@ -76,9 +76,6 @@ def write_description(task: Task, folder: Path) -> None:
 
     The configuration describes a BERT of the task's size for every graph: all runtimes have this class, and some
     graphs, as that of a pruned model or of a classifier with pooling by the mean, belong to no class.
-
-    Raises:
-        ValueError: transformers has no head for the task.
     """
     config, head, tokenizer = config_of(task.model), head_of(task), task.tokenizer
     content = write_config(config, dataclasses.replace(head, pooling="cls"), BERT, tokenizer.pad_id)

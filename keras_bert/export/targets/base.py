@@ -99,18 +99,10 @@ class ExportTarget(abc.ABC):
 
     @abc.abstractmethod
     def write(self, source: ExportInputs) -> None:
-        """Writes the files of a model.
-
-        Raises:
-            ValueError: see `check`.
-        """
+        """Writes the files of a model."""
 
     def compare(self, source: ExportInputs, file: ExportedFile, sample: ComparisonRows) -> dict[str, Any]:
-        """Compares the outputs of an exported file with those of the model; returns plain measurements by name.
-
-        Raises:
-            ParityError: the outputs differ too much.
-        """
+        """Compares the outputs of an exported file with those of the model; returns plain measurements by name."""
         from keras_bert.export.comparison import compare_answers
 
         return compare_answers(source, file, sample)

@@ -158,7 +158,7 @@ def test_a_loose_file_that_differs_from_the_attached_one_is_refused(classifier, 
     classifier.save_settings(folder)
     load_exported(folder)
     (folder / "vocab.txt").write_text((folder / "vocab.txt").read_text() + "another\n")
-    with pytest.raises(ValueError, match=r"vocab\.txt must be as it is attached to model\.onnx, but one of both has"):
+    with pytest.raises(ValueError, match=r"vocab\.txt must equal the file attached to model\.onnx, but differs: load"):
         load_exported(folder)
 
 

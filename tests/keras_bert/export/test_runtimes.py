@@ -62,6 +62,13 @@ def test_onnx_refuses_negative_token_ids(files):
         OnnxModel(files / "model.onnx", 16)(**rows)
 
 
+def test_litert_refuses_token_ids_beyond_the_table(files):
+    rows, _ = tiny.make_rows(1)
+    rows["token_ids"][0, 1] = 1_000_000
+    with pytest.raises(ValueError, match=r"^LiteRT cannot run the model: .*; a vocabulary with more tokens than the"):
+        TFLiteModel(files / "model.tflite")(**rows)
+
+
 def test_what_is_known_of_the_outputs_before_they_are_asked_for(files, tagger, embedder):
     assert TFLiteModel(files / "model.tflite").output.shape == (None, 2)
     assert OnnxModel(files / "model.onnx", 16).output.shape == ("batch", 2)
