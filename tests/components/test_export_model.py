@@ -182,7 +182,7 @@ def test_a_file_that_says_something_else_is_not_published(float_model, examples,
 
 
 @pytest.mark.parametrize(
-    ("kept", "agreed", "passes"), [(1.0, 0.99, True), (1.0, 0.95, False), (0.93, 0.91, True), (0.96, 0.94, False)]
+    ("kept", "agreed", "passes"), [(1.0, 0.99, True), (1.0, 0.92, False), (0.93, 0.91, True), (0.96, 0.87, False)]
 )
 def test_an_int8_file_may_differ_as_far_as_rounding_moves_the_answers(
     student, examples, edge, monkeypatch, kept, agreed, passes
@@ -199,7 +199,9 @@ def test_an_int8_file_may_differ_as_far_as_rounding_moves_the_answers(
     monkeypatch.setattr(Classification, "agreement", lambda *_: np.full(64, next(agreements)))
     source = ExportInputs(read_model(student), read_quantization(student.path), Export(), edge.path)
     sample = ComparisonRows(_read_features(examples, "validation", 64), list, 0.98)
-    expected = contextlib.nullcontext() if passes else pytest.raises(ParityError, match=rf"to at least 0\.9.* {agreed}")
+    expected = (
+        contextlib.nullcontext() if passes else pytest.raises(ParityError, match=rf"to at least 0\.[89].* {agreed}")
+    )
     with expected:
         measured = compare_answers(source, LITERT, sample)
         assert measured["agreement_of_rounded_and_float_model"] == pytest.approx(kept)
