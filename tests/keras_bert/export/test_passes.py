@@ -230,7 +230,7 @@ def test_a_file_refuses_negative_ids(tmp_path):
     model, row = TFLiteModel(tmp_path / "model.tflite"), {n: v[:1, :8] for n, v in tiny.make_rows(1)[0].items()}
     model(**row)
     row["token_ids"] = np.where(np.arange(8) == 3, -1, row["token_ids"]).astype("int32")
-    with pytest.raises(RuntimeError, match="index out of bounds"):
+    with pytest.raises(ValueError, match="index out of bounds"):
         model(**row)
 
 
