@@ -65,9 +65,9 @@ def read(file: Path) -> list[tuple[str, list[str]]]:
 def choose(shares: np.ndarray, truth: np.ndarray) -> dict[str, list[float | None]]:
     """Way -> the threshold of each label."""
     common = find_best_threshold(shares.ravel(), truth.ravel())
-    own: list[float | None] = [find_best_threshold(*column) for column in zip(shares.T, truth.T, strict=True)]
+    best: list[float | None] = [find_best_threshold(*column) for column in zip(shares.T, truth.T, strict=True)]
     count = truth.shape[1]
-    ways: dict[str, list[float | None]] = {"0.5 each": [0.5] * count, "best F1 of each label": own}
+    ways: dict[str, list[float | None]] = {"0.5 each": [0.5] * count, "best F1 of each label": best}
     return {**ways, "one common": [common] * count, "chosen together": choose_thresholds(shares, truth)}
 
 

@@ -45,6 +45,6 @@ def _judge_training(history: list[dict[str, float]], labels: int) -> Iterator[st
         yield f"a head of {labels} labels had only {history[-1]['step']:.0f} steps; raise fine_tuning.epochs"
     validated = [(entry["validation_loss"], entry["loss"]) for entry in history if "validation_loss" in entry]
     if validated and validated[-1][0] > _MOST_LOSS_RATIO * validated[-1][1]:
-        held_out, own = validated[-1]
-        rest = f"the training loss {own:.3g}; add rows, or lower fine_tuning.epochs"
+        held_out, training = validated[-1]
+        rest = f"the training loss {training:.3g}; add rows, or lower fine_tuning.epochs"
         yield f"the validation loss {held_out:.3g} is far above {rest}"

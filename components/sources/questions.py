@@ -154,8 +154,8 @@ def _check(
         if not isinstance(start, int) or isinstance(start, bool):
             raise InputError(f"{where}: answer_start must be a whole number, got {start!r}")
         near = sorted(range(max(start - _NEAR, 0), start + _NEAR + 1), key=lambda place: abs(place - start))
-        found = next((place for place in near if context.startswith(text, place)), None)
-        if found is None or not text.strip():
+        position = next((place for place in near if context.startswith(text, place)), None)
+        if position is None or not text.strip():
             there = context[max(start, 0) : max(start + len(text), 0)]
             error = f"{where}: the answer {text!r} must stand in the context at {start}, got {there!r} there"
             if places is None:
@@ -163,8 +163,8 @@ def _check(
             places.lost.append(error)
             continue
         if places is not None:
-            places.moved += found != start
-        checked.append((text, found))
+            places.moved += position != start
+        checked.append((text, position))
     return Question(id_, question, context, tuple(checked))
 
 

@@ -105,8 +105,8 @@ def _read_modules(folder: Path) -> list[tuple[str, str]]:
     if not all(Path(name).name == name for name in paths):
         raise ValueError(f"{path} must name folders beside it, got the paths {paths}")
     types = [str(module.get("type")) for module in modules]
-    own = [name.rpartition(".")[2] if name.startswith("sentence_transformers.") else name for name in types]
-    return list(zip(own, paths, strict=True))
+    names = [name.rpartition(".")[2] if name.startswith("sentence_transformers.") else name for name in types]
+    return list(zip(names, paths, strict=True))
 
 
 def read_pooling(folder: Path) -> PoolingSettings:

@@ -95,11 +95,11 @@ def _shrink_thresholds(shares: Array, truth: Array, precision: float | None) -> 
     find: Any = find_best_threshold
     if precision is not None:
         find = functools.partial(find_precise_threshold, precision=precision)
-    found = [find(*column) for column in ((shares.ravel(), truth.ravel()), *zip(shares.T, truth.T, strict=True))]
-    common, *own = logit(np.clip([1.0 if value is None else value for value in found], 1e-12, 1 - 1e-12))
+    optima = [find(*column) for column in ((shares.ravel(), truth.ravel()), *zip(shares.T, truth.T, strict=True))]
+    common, *separate = logit(np.clip([1.0 if value is None else value for value in optima], 1e-12, 1 - 1e-12))
     positives = truth.sum(axis=0)
     weights = positives / np.maximum(positives + np.array(SUPPORTS)[:, None], 1)
-    thresholds = expit(common + weights * (np.array(own) - common))
+    thresholds = expit(common + weights * (np.array(separate) - common))
     return np.asarray(np.where(thresholds < 1 - 1e-11, thresholds, 1.0))
 
 

@@ -92,7 +92,9 @@ def query_scores(ranks: Sequence[int] | Sequence[Ranks]) -> dict[str, float]:
     # numbers of relevant passages in the group and in front of it.
     sizes = (lasts - firsts + 1).astype(int)
     places = np.concatenate([np.arange(first, last + 1) for first, last in groups])
-    start, size, count, before = (np.repeat(each, sizes) for each in (firsts, sizes, counts, counts.cumsum() - counts))
+    start, size, count, before = (
+        np.repeat(values, sizes) for values in (firsts, sizes, counts, counts.cumsum() - counts)
+    )
     behind, share, near = places - start, count / size, places <= CUTOFF
     # The chance of a relevant passage at a place in front of which there is none.
     hits = np.minimum(count / (size - behind), 1)

@@ -63,9 +63,9 @@ class BaseTokenizer(abc.ABC):
     def report_markers(self, texts: Iterable[bytes]) -> None:
         """Warns once of each special token whose name stands in a text, where it is read as letters."""
         marked = (text.decode("utf-8", "replace") for text in texts if b"[" in text or b"<" in text)
-        found = self._markers & {name for text in marked for name in _MARKER.findall(text)}
-        self._markers -= found
-        for name in sorted(found):
+        markers = self._markers & {name for text in marked for name in _MARKER.findall(text)}
+        self._markers -= markers
+        for name in sorted(markers):
             logger.warning("a text holds %s: it is read as letters, not as the special token of this name", name)
 
     @abc.abstractmethod

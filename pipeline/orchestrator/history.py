@@ -22,7 +22,7 @@ _ARTIFACT = "a.id, a.type, a.fingerprint, a.path"
 _OF_JOB = "JOIN runs r ON r.id = x.run WHERE instr(r.pipeline || '/', ?) = 1"
 
 
-class History:
+class RunHistory:
     """Queries of a root's database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:

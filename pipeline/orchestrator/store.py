@@ -13,7 +13,7 @@ from typing import Any
 from components.dsl.errors import InputError
 from pipeline.orchestrator.database import can_write, connect, prepare
 from pipeline.orchestrator.disk import disk_full_as_input_error
-from pipeline.orchestrator.history import History
+from pipeline.orchestrator.history import RunHistory
 from pipeline.orchestrator.records import Execution, Ingredients, NewArtifact, RunState, StoredArtifact
 
 DATABASE = "metadata.sqlite"
@@ -23,7 +23,7 @@ _LAST_SIGN = "max(started, (SELECT coalesce(max(ended), 0) FROM executions WHERE
 ABANDONED_SECONDS = 14 * 24 * 3600
 
 
-class Store(History):
+class Store(RunHistory):
     """The metadata of a root, to read and write; read-only if the root is not writable.
 
     Raises:

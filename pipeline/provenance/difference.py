@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from components.artifacts.evaluation import Evaluation, MeasuredModel
 from pipeline.orchestrator.changes import flatten
-from pipeline.orchestrator.history import History
+from pipeline.orchestrator.history import RunHistory
 
 
 class Pair(NamedTuple):
@@ -29,7 +29,7 @@ class RunDifference(NamedTuple):
     scores: dict[str, dict[str, Pair]]
 
 
-def find_difference(history: History, root: Path, one: int, other: int) -> RunDifference:
+def find_difference(history: RunHistory, root: Path, one: int, other: int) -> RunDifference:
     """Compares two runs.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from components.dsl.paths import has_link
 from components.sources.pushed_version import version_exists
-from pipeline.orchestrator.history import History
+from pipeline.orchestrator.history import RunHistory
 from pipeline.orchestrator.records import Run
 from pipeline.orchestrator.root import LOGS
 from pipeline.orchestrator.store import Store
@@ -39,7 +39,7 @@ class Spared(NamedTuple):
 NOTHING = Spared()
 
 
-def find_garbage(history: History, root: Path, keep: int, spared: Spared = NOTHING) -> Garbage:
+def find_garbage(history: RunHistory, root: Path, keep: int, spared: Spared = NOTHING) -> Garbage:
     """Finds artifacts and logs that neither the newest `keep` runs of a pipeline nor an existing pushed version need.
 
     All runs of a search count as one. `spared` are runs and artifacts to keep in any case, as those of runs that are

@@ -9,7 +9,7 @@ from components.artifacts.standard import EdgeModel, Model
 from components.dsl.artifact import content_digest
 from components.dsl.errors import InputError
 from components.sources.pushed_version import ORIGIN_FILE, edge_of
-from pipeline.orchestrator.history import History
+from pipeline.orchestrator.history import RunHistory
 from pipeline.orchestrator.records import Execution, Ingredients, StoredArtifact
 
 
@@ -34,7 +34,7 @@ class Lineage(NamedTuple):
         return {file: digest for files in digests for file, digest in files.items()}
 
 
-def find_lineage(history: History, root: Path, file: Path) -> Lineage:
+def find_lineage(history: RunHistory, root: Path, file: Path) -> Lineage:
     """Finds the lineage of a pushed file or a copy of it, a pushed folder, an artifact, or a file in one.
 
     Raises:
@@ -65,7 +65,7 @@ def find_lineage(history: History, root: Path, file: Path) -> Lineage:
     )
 
 
-def lineage_of(history: History, artifact: StoredArtifact) -> Lineage:
+def lineage_of(history: RunHistory, artifact: StoredArtifact) -> Lineage:
     """The lineage of an artifact."""
     steps: dict[int, LineageStep] = {}
     pending = [artifact]
@@ -79,7 +79,7 @@ def lineage_of(history: History, artifact: StoredArtifact) -> Lineage:
     return Lineage(artifact, steps)
 
 
-def find_trained_model(history: History, root: Path, version: Path) -> Path | None:
+def find_trained_model(history: RunHistory, root: Path, version: Path) -> Path | None:
     """The folder of the trained model that a pushed version was exported from.
 
     Returns:
@@ -94,7 +94,7 @@ def find_trained_model(history: History, root: Path, version: Path) -> Path | No
     return None
 
 
-def pull_pushed(history: History, stored: list[StoredArtifact]) -> None:
+def pull_pushed(history: RunHistory, stored: list[StoredArtifact]) -> None:
     """Makes sure that the artifacts of all pushes, which are small, are on this machine."""
     for artifact in stored:
         if artifact.type == Pushed.__name__:

@@ -4,7 +4,7 @@ import dataclasses
 
 from components.dsl.errors import InputError, nearest
 from pipeline.orchestrator.changes import Change, find_changes
-from pipeline.orchestrator.history import History
+from pipeline.orchestrator.history import RunHistory
 from pipeline.orchestrator.records import Execution, PastExecution
 
 
@@ -19,7 +19,7 @@ class Reason:
     causes: dict[str, "Reason"]
 
 
-def find_reason(history: History, step: str, run: int | None = None) -> Reason:
+def find_reason(history: RunHistory, step: str, run: int | None = None) -> Reason:
     """Explains why a step ran, or did not, in a run."""
     runs = history.runs() if run is None else [history.run_of(run, "--run")]
     for candidate in runs:
@@ -30,7 +30,7 @@ def find_reason(history: History, step: str, run: int | None = None) -> Reason:
     raise InputError(f"STEP must be a step of a run, got {step!r}{nearest(step, sorted(steps))}")
 
 
-def _explain(history: History, past: PastExecution, pipeline: str) -> Reason:
+def _explain(history: RunHistory, past: PastExecution, pipeline: str) -> Reason:
     execution = past.execution
     before = history.last_of(execution.node, pipeline, before=execution.run)
     if before is None:

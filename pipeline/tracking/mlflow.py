@@ -16,7 +16,7 @@ from components.dsl.errors import InputError, install_command
 from keras_bert.core.folders import ANSWERING_FILES, SAVED_MODEL_FILE
 from keras_bert.export.files import copy_model
 from pipeline.orchestrator.changes import flatten
-from pipeline.orchestrator.history import History
+from pipeline.orchestrator.history import RunHistory
 from pipeline.orchestrator.records import Run
 from pipeline.orchestrator.store import Store
 from pipeline.provenance.difference import figures_of
@@ -46,7 +46,7 @@ class RunSummary(NamedTuple):
     folder: Path | None
 
 
-def summarize_run(record: RunRecord, history: History) -> RunSummary:
+def summarize_run(record: RunRecord, history: RunHistory) -> RunSummary:
     """Summarizes a run."""
     settings = flatten(history.settings(record.run.id) or {})
     names = make_names(settings)

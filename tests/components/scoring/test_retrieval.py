@@ -116,7 +116,9 @@ def test_bm25_equals_its_formula():
         scores = [score(row.query, words) for words in kept]
         order = sorted(range(len(kept)), key=lambda place: -scores[place])
         held = [scores[place] for place in relevant]
-        ranks = ((1 + sum(other > own for other in scores), sum(other >= own for other in scores)) for own in held)
+        ranks = (
+            (1 + sum(other > score for other in scores), sum(other >= score for other in scores)) for score in held
+        )
         assert ranking.ranks == tuple(sorted(ranks))
         assert ranking.first == " ".join(passages[order[0]])
     assert list(SCORING.baselines(rows, rows, rows)) == [BM25]

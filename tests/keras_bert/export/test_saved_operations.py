@@ -69,12 +69,12 @@ def every_kind() -> Iterator[Task]:
 
 @pytest.mark.long
 def test_the_operations_that_are_allowed_are_those_of_all_exports(tmp_path: Path) -> None:
-    found = set()
+    written = set()
     for number, task in enumerate(every_kind()):
         with task._answering():
             export_saved_model(task, tmp_path / str(number))
-        found |= operations(tmp_path / str(number) / SAVED_MODEL_FILE)
-    assert found == _OPERATIONS
+        written |= operations(tmp_path / str(number) / SAVED_MODEL_FILE)
+    assert written == _OPERATIONS
 
 
 def write_and_read(target: Path, secret: Path) -> Callable[[], tf.Tensor]:

@@ -65,7 +65,7 @@ def compare(model, results, expected):
     for weight, one, other in zip(model.trainable_variables, results[1], expected[1], strict=True):
         # That of a key's bias is nothing but rounding: it moves all scores of a query alike.
         scale = max(np.abs(other).max(), 1e-2 * largest)
-        np.testing.assert_allclose(one / scale, other / scale, atol=1e-5, err_msg=weight.path)
+        np.testing.assert_allclose(one / scale, other / scale, atol=2e-5, err_msg=weight.path)
 
 
 # BigBird has an attention of its own, which must stay.

@@ -137,11 +137,11 @@ def test_ranks_are_those_of_the_cosines_sorted():
 @pytest.mark.parametrize("relevant", [[0], [3, 5], [0, 1, 5]])
 def test_ties_count_as_the_mean_over_all_their_orders(relevant):
     scores = np.array([0.5, 0.5, 0.9, 0.5, 0.2, 0.2])
-    each = []
+    values = []
     for shuffled in itertools.permutations(range(6)):
         order = sorted(shuffled, key=lambda place: -scores[place])
-        each.append(query_scores(sorted(order.index(place) + 1 for place in relevant)))
-    expected = {name: np.mean([row[name] for row in each]) for name in METRICS}
+        values.append(query_scores(sorted(order.index(place) + 1 for place in relevant)))
+    expected = {name: np.mean([row[name] for row in values]) for name in METRICS}
     assert query_scores(rank_scores(scores, relevant)) == pytest.approx(expected)
 
 
@@ -235,22 +235,26 @@ def test_rare_labels_take_their_threshold_from_the_others(seed):
     rates = np.array([0.3, 0.2, *[0.015] * 12])
     shares, truth = labelled_rows(seed, 132, rates, 0.0)
     tested, right = labelled_rows(99, 4000, rates, 0.0)
-    own = [find_best_threshold(*column) for column in zip(shares.T, truth.T, strict=True)]
+    separate = [find_best_threshold(*column) for column in zip(shares.T, truth.T, strict=True)]
     common = find_best_threshold(shares.ravel(), truth.ravel())
     scores = {
         name: f1_score(right, tested >= np.array(thresholds), average="micro")
-        for name, thresholds in (("chosen", choose_thresholds(shares, truth)), ("own", own), ("common", [common] * 14))
+        for name, thresholds in (
+            ("chosen", choose_thresholds(shares, truth)),
+            ("separate", separate),
+            ("common", [common] * 14),
+        )
     }
-    assert scores["chosen"] > scores["own"] + 0.01
+    assert scores["chosen"] > scores["separate"] + 0.01
     assert scores["chosen"] > scores["common"] - 0.03
 
 
 def test_labels_with_many_rows_have_thresholds_of_their_own():
     rates, slips = np.array([0.2, 0.2, 0.2]), np.array([-3.0, 0.0, 3.0])
     shares, truth = labelled_rows(0, 1000, rates, slips)
-    own = [find_best_threshold(*column) for column in zip(shares.T, truth.T, strict=True)]
-    np.testing.assert_allclose(choose_thresholds(shares, truth), own, atol=0.02)
-    assert own[0] < 0.1 < 0.9 < own[2]
+    separate = [find_best_threshold(*column) for column in zip(shares.T, truth.T, strict=True)]
+    np.testing.assert_allclose(choose_thresholds(shares, truth), separate, atol=0.02)
+    assert separate[0] < 0.1 < 0.9 < separate[2]
 
 
 def test_a_label_without_rows_has_the_common_threshold_and_a_precision_is_reached_together():
@@ -258,12 +262,12 @@ def test_a_label_without_rows_has_the_common_threshold_and_a_precision_is_reache
     shares, truth = labelled_rows(0, 300, rates, 0.0)
     truth[:, 5] = False
     tested, right = labelled_rows(99, 4000, rates, 0.0)
-    own = [find_precise_threshold(*column, 0.8) for column in zip(shares.T, truth.T, strict=True)]
+    separate = [find_precise_threshold(*column, 0.8) for column in zip(shares.T, truth.T, strict=True)]
     given = [
         tested >= np.array([math.inf if value is None else value for value in thresholds])
-        for thresholds in (choose_thresholds(shares, truth, 0.8), own)
+        for thresholds in (choose_thresholds(shares, truth, 0.8), separate)
     ]
-    assert own[5] is None
+    assert separate[5] is None
     chosen, apart = (precision_score(right, flags, average="micro") for flags in given)
     assert chosen > 0.75 > apart
     common = find_best_threshold(np.delete(shares, 5, 1).ravel(), np.delete(truth, 5, 1).ravel())

@@ -85,7 +85,7 @@ def test_an_adapter_keeps_calibration_and_pairs(tmp_path):
     content = json.loads((tmp_path / "adapter.json").read_text())
     content["task"]["calibration"] = {"temperature": -1}
     (tmp_path / "adapter.json").write_text(json.dumps(content))
-    with pytest.raises(ValueError, match=r"adapter\.json: calibration must hold positive numbers"):
+    with pytest.raises(ValueError, match=r"adapter\.json: calibration must hold a positive temperature"):
         load_adapter(tmp_path, base=task)
 
 

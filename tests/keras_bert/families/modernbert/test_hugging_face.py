@@ -143,7 +143,7 @@ def test_without_a_head_its_activation_says_nothing(tmp_path):
 @pytest.mark.parametrize("said", ["cls", "mean"])
 def test_the_pooling_of_a_classifier(said, tmp_path):
     content = without(architectures=["ModernBertForSequenceClassification"], classifier_pooling=said)
-    content["sentence_transformers"] = {"activation_fn": None}
+    content["sentence_transformers"] = {"activation_fn": None, "prompt": None}
     head = hugging_face_config.read_head(tmp_path, MODERN, content)
     assert (head.pooling, head.reads_pooler) == (said, said == "cls")
     with pytest.raises(ValueError, match=r"classifier_pooling must be one of \('cls', 'mean'\), got 'max'"):
