@@ -1,5 +1,6 @@
 """Evaluation of the shipped files: the exported files themselves, on the test rows."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from components.scoring.registry import TASK_SCORING
 from components.scoring.scorer import ModelScorer, Scored, ScoredBaselines
 from components.scoring.significance import PairedDifference, compare_models
 from components.scoring.slices import score_slices, slice_texts
+from components.scoring.stage_losses import Compare, describe_lost_share, describe_stage_losses
 from components.scoring.vector_drift import VECTORS_FILE, encode_vectors
 from components.sources.pushed_version import PushedVersion
 from components.sources.table import TableSource
@@ -57,6 +59,7 @@ def evaluate(
     previous: PushedVersion | None = None,
     thresholds: Thresholds = Thresholds(),
     baselines: bool = True,
+    changes: dict[str, list[str]] | None = None,
 ) -> None:
     """Scores every model on the test split, beside baselines, and decides whether the files may be pushed.
 
@@ -77,6 +80,7 @@ def evaluate(
         previous: the newest other version in the folder that is pushed to; it is scored on the same rows.
         thresholds: the scores and sizes that a model must reach to be pushed.
         baselines: whether to score methods without a language model, too.
+        changes: the changes of the job by which each stage may lose less; None where losses are not described.
 
     Raises:
         InputError: the task has no such metric, or a precision is required and the task has no labels; or an engine
@@ -137,8 +141,9 @@ def evaluate(
     previous_scores, not_compared = scorer.score_previous(previous, test)
     if previous_scores:
         models[PREVIOUS] = MeasuredModel(_spread(previous_scores))
-    references = scores | {PREVIOUS: previous_scores} | rivals.scored
-    differences = _compare_with_references(scorer, test, references, models, shipped, metric)
+    compare = _make_comparison(scorer, test, scores | {PREVIOUS: previous_scores, COLUMN: column} | rivals.scored)
+    differences = _compare_with_references(compare, models, shipped, metric)
+    losses = [] if changes is None else describe_stage_losses(models, metric, shipped, changes, compare)
     files = [name for name in candidates if name not in (STUDENT, TEACHER)]
     best = scores[shipped][kept]
     values = _read_slices(scorer, (teachers or students)[kept], test, source, thresholds)
@@ -157,7 +162,7 @@ def evaluate(
             engines=engines,
         )
         unlearnt = describe_left_out(description.get("left_out", {}), counts, description["max_length"])
-        return decision._replace(warnings=[*decision.warnings, *unlearnt])
+        return decision._replace(warnings=[*decision.warnings, *losses, *unlearnt])
 
     metrics = Metrics(
         task=description["task"],
@@ -182,7 +187,9 @@ def evaluate(
     if not_compared:
         decision = decision._replace(reasons=[*decision.reasons, not_compared])
     if not decision.blessed:
-        decision = decision._replace(causes=find_causes(examples, (teachers or students)[kept]))
+        is_by_stages = bool(losses) and describe_lost_share(models, metric, loss=1.0)[0]
+        causes = [] if is_by_stages else find_causes(examples, (teachers or students)[kept])
+        decision = decision._replace(causes=[*losses, *causes])
     if edges:
         evaluation.write_json(VECTORS_FILE, encode_vectors(file.open(), file.file, validation))
     evaluation.write(metrics, _describe_answers(scorer, test, best.answers, calibration, test_logits))
@@ -215,27 +222,22 @@ def _read_slices(
     return values
 
 
-def _compare_with_references(
-    scorer: ModelScorer,
-    rows: Sequence[Any],
-    scores: Mapping[str, Sequence[Scored]],
-    models: Mapping[str, MeasuredModel],
-    shipped: str,
-    metric: str,
-) -> dict[str, dict[str, PairedDifference]]:
-    """The differences of the shipped file from reference models, by model and metric.
-
-    References are the models that the file is made of, the previous version, and the baselines.
-    """
-    names = loss_metrics(scores[shipped][0].scores.metrics, metric)
-    compared = {name: names for name in (STUDENT, TEACHER, PREVIOUS) if scores.get(name) and name != shipped}
-    compared |= {name: [metric] for name, model in models.items() if model.baseline}
+def _make_comparison(scorer: ModelScorer, rows: Sequence[Any], scores: Mapping[str, Sequence[Scored]]) -> Compare:
     answers = {name: [seed.answers for seed in scored] for name, scored in scores.items()}
-    ours = answers[shipped]
+    return functools.cache(
+        lambda one, other, name: compare_models(scorer.scoring, rows, answers[one], answers[other], scorer.labels, name)
+    )
+
+
+def _compare_with_references(
+    compare: Compare, models: Mapping[str, MeasuredModel], shipped: str, metric: str
+) -> dict[str, dict[str, PairedDifference]]:
+    """The differences of the shipped file from the models that it is made of, the previous version and baselines."""
+    names = loss_metrics(models[shipped].metrics, metric)
+    compared = {name: names for name in (STUDENT, TEACHER, PREVIOUS) if name in models and name != shipped}
+    compared |= {name: [metric] for name, model in models.items() if model.baseline}
     return {
-        reference: {
-            name: compare_models(scorer.scoring, rows, ours, answers[reference], scorer.labels, name) for name in chosen
-        }
+        reference: {name: compare(shipped, reference, name) for name in chosen}
         for reference, chosen in compared.items()
     }
 

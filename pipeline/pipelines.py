@@ -46,6 +46,7 @@ from pipeline.chains import (
 )
 from pipeline.nodes import Start, append_name, append_seed, seeded
 from pipeline.orchestrator.graph import Pipeline
+from pipeline.settings.changes import list_changes
 from pipeline.settings.schema import Settings, select_fields
 
 
@@ -132,6 +133,7 @@ def add_evaluation_and_push(
         checkpoint=chains[0].checkpoint,
         previous=PreviousVersion(str(root / folder)),
         thresholds=settings.evaluation,
+        changes=list_changes(settings),
     )
     evaluation = measured.output(Evaluation)
     pushed = push(

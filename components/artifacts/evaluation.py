@@ -184,7 +184,7 @@ class Decision(NamedTuple):
 
     Attributes:
         reasons: the comparisons behind it, `yes: ...` or `NO: ...`, and notes about what could not be compared.
-        causes: of a model that may not be pushed, what probably made it so, see `components.scoring.causes`.
+        causes: of a model that may not be pushed, what probably made it so: losses of stages, or `find_causes`.
     """
 
     blessed: bool

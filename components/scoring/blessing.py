@@ -24,9 +24,6 @@ Points = Annotated[float, pydantic.Field(ge=0, le=100)]
 # Setting -> the column of the table that it limits.
 BUDGETS = {"max_megabytes": "megabytes", "max_milliseconds": "milliseconds"}
 
-# A shipped file gets a warning if its score is less than 0.9 of the teacher's, or if its lead over the trivial answer
-# is less than 0.8 of the teacher's lead. Both limits are equal if the trivial answer has half of the teacher's score.
-FAR_BELOW_TEACHER, FAR_BELOW_ADDED = 0.9, 0.8
 # Correlations do not show that numbers are a thousand times too small; these do.
 _EXPLAINED, _ERROR = "r2", "rmse"
 
@@ -50,8 +47,7 @@ class Thresholds:
             for a regression in R2, too.
         max_regression: maximum loss in points of the shipped file against the version pushed before, if that version
             has the same task and labels; for a regression in R2, too.
-        min_share_of_teacher: minimum ratio of the shipped file's score to the teacher's, 0 to 1. At 0, there is only a
-            warning, for a ratio below 0.9 of the scores, or below 0.8 of their leads over the trivial answer.
+        min_share_of_teacher: minimum ratio of the shipped file's score to the teacher's, 0 to 1; 0 for no minimum.
         below_baseline: what happens to a shipped file whose score is below a baseline's: it is not blessed (`refuse`),
             or there is a warning (`warn`). A file above it gets a warning if the difference is not significant.
         max_megabytes: maximum size of the shipped file in megabytes, as it is pushed; None for no limit.
@@ -127,7 +123,7 @@ def decide(
         verdicts += _judge_losses({**references, name: model}, metric, name, thresholds, of_engine)
     share = thresholds.min_share_of_teacher
     if share:
-        teacher = points.get(_teacher_of(rows), math.nan)
+        teacher = points.get(teacher_of(rows), math.nan)
         rule = f"evaluation.min_share_of_teacher {share:g} of the teacher's {teacher:.2f}"
         verdicts.append((_reaches(score, share * teacher), f"{floor} {rule}"))
     for name in (name for name, row in rows.items() if row.trivial):
@@ -158,7 +154,7 @@ def decide(
     return Decision(
         blessed=all(holds for holds, _ in verdicts),
         reasons=[f"{'yes' if holds else 'NO'}: {rule}" for holds, rule in verdicts],
-        warnings=[*warnings, *_warn_of_teacher(rows, metric, shipped, thresholds)],
+        warnings=warnings,
     )
 
 
@@ -184,7 +180,7 @@ def _compare_with_baselines(
     return refused, warnings
 
 
-def _teacher_of(rows: Mapping[str, MeasuredModel]) -> str:
+def teacher_of(rows: Mapping[str, MeasuredModel]) -> str:
     """The name of the teacher's row: a fine-tuned model, or else the teacher's answers in the examples."""
     return TEACHER if TEACHER in rows else COLUMN
 
@@ -218,33 +214,3 @@ def _judge_losses(
 def loss_metrics(metrics: Collection[str], metric: str) -> list[str]:
     """The metrics whose loss is limited: the main one, and for regression R2, which falls if the scale is wrong."""
     return [metric, *([_EXPLAINED] if _EXPLAINED in metrics and metric != _EXPLAINED else [])]
-
-
-def describe_lost_share(rows: Mapping[str, MeasuredModel], metric: str, shipped: str) -> tuple[float, str]:
-    """The share of the teacher's lead over the trivial answer that the shipped file loses, 0 to 1, with a clause on it.
-
-    The share is 0 and the clause empty if nothing is lost, if the trivial answer scores 0 (the share then is 1 minus
-    the ratio of the scores), or if the teacher has no lead.
-    """
-    name = next((name for name, row in rows.items() if row.trivial), shipped)
-    names = (shipped, _teacher_of(rows), name)
-    score, teacher, floor = (rows[row].metrics[metric].mean if row in rows else 0.0 for row in names)
-    if name == shipped or shipped == TEACHER or not 0 < floor < teacher:
-        return 0.0, ""
-    lost = min(max((teacher - score) / (teacher - floor), 0.0), 1.0)
-    return lost, f"{100 * lost:.0f} % of what the teacher adds over the {name} is lost" if lost else ""
-
-
-def _warn_of_teacher(
-    rows: Mapping[str, MeasuredModel], metric: str, shipped: str, thresholds: Thresholds
-) -> Iterator[str]:
-    """A warning about a shipped file far below the teacher, with the setting that would refuse it."""
-    # A ratio has no meaning if the teacher's score is negative, as a correlation or R2 may be.
-    names = (shipped, _teacher_of(rows))
-    score, teacher = (100 * rows[row].metrics[metric].mean if row in rows else 0.0 for row in names)
-    lost, clause = describe_lost_share(rows, metric, shipped)
-    is_far_below = score < FAR_BELOW_TEACHER * teacher or 1 - lost < FAR_BELOW_ADDED
-    if not thresholds.min_share_of_teacher and teacher > 0 and is_far_below:
-        share = f"{100 * score / teacher:.0f} % of the teacher's {teacher:.2f}{clause and f', and {clause}'}"
-        rule = "evaluation.min_share_of_teacher sets a minimum"
-        yield f"{shipped} {metric} {score:.2f} is {share}; {rule}"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from components.artifacts.pushed import Pushed
 from components.objects.mirror import display_path
-from components.scoring.blessing import describe_lost_share
+from components.scoring.stage_losses import describe_lost_share
 from pipeline.report.record import RunRecord, read_end
 from pipeline.report.scores import Scores
 from pipeline.report.trainings import TrainingCurves
@@ -108,7 +108,7 @@ def _model_headlines(scores: Scores) -> Iterator[tuple[str, str, str]]:
     teacher = metrics.models.get("teacher")
     if teacher is not None and shipped != "teacher" and teacher.metrics[metric].mean > 0:
         teacher_score = teacher.metrics[metric].mean
-        _, lost = describe_lost_share(metrics.models, metric, shipped)
+        _, lost = describe_lost_share(metrics.models, metric, teacher_score - score)
         explanation = f"which reaches {100 * teacher_score:.2f}{lost and f'; {lost}'}"
         yield "of the teacher", f"{100 * score / teacher_score:.1f} %", explanation
     for key, unit in (("megabytes", "MB"), ("milliseconds", "ms")):

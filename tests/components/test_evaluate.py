@@ -177,6 +177,26 @@ def test_a_model_below_a_baseline_is_refused(tmp_path, line, monkeypatch):
     assert " is below 100.00 of the baseline bag of n-grams: difference -" in refusal
 
 
+@pytest.mark.parametrize("leads", [True, False])
+def test_losses_of_stages_are_warnings_and_causes(tmp_path, line, monkeypatch, leads):
+    def describe(models, metric, shipped, changes, compare):
+        return [f"{shipped}, {changes}: {compare('student', 'teacher', metric).difference:.3f} of {metric}"]
+
+    monkeypatch.setattr("components.evaluate.describe_stage_losses", describe)
+    monkeypatch.setattr("components.evaluate.describe_lost_share", lambda *_, **__: (leads, ""))
+    monkeypatch.setattr("components.evaluate.find_causes", lambda *_: ["the teacher"])
+    artifacts, changes = line("classification"), {"student": ["train longer"]}
+    limits = Thresholds(max_milliseconds=1e-6)
+    evaluation, decision = run(
+        tmp_path, artifacts, students=[artifacts.student], changes=changes, thresholds=limits, baselines=False
+    )
+    scores = [accuracy(artifacts, model, "test") for model in (artifacts.student, artifacts.teacher)]
+    warning = f"student, {changes}: {scores[0] - scores[1]:.3f} of accuracy"
+    assert warning in evaluation["warnings"]
+    assert evaluation["warnings"] == decision["warnings"]
+    assert decision["causes"] == [warning, *([] if leads else ["the teacher"])]
+
+
 def test_questions_that_were_left_out_of_training_are_warned_of(tmp_path, line, monkeypatch):
     artifacts = line("question_answering")
     description = {**read_features(artifacts.examples.path), "left_out": {"train": 2, "validation": 0, "test": 1}}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from components.artifacts.evaluation import Decision, MeasuredModel, SeedScores
-from components.scoring.blessing import UNTRAINED, Thresholds, decide, describe_lost_share
+from components.scoring.blessing import UNTRAINED, Thresholds, decide
 from components.scoring.bootstrap import Interval
 from components.scoring.significance import PairedDifference
 
@@ -188,25 +188,6 @@ def test_vectors_below_those_of_the_untrained_checkpoint_are_refused_but_of_a_st
     assert decision.warnings == [f"{comparison}; a student is smaller than the checkpoint"]
 
 
-def test_a_file_far_below_its_teacher_is_warned_of() -> None:
-    rows = table(0.58, student=0.58)
-    # 37 of the 45 points that the teacher has above the majority class.
-    share = "61 % of the teacher's 95.00, and 82 % of what the teacher adds over the majority class is lost"
-    assert ask(rows).warnings == [
-        f"tflite int8 accuracy 58.00 is {share}; evaluation.min_share_of_teacher sets a minimum"
-    ]
-    assert not ask(rows, min_share_of_teacher=0.5).warnings
-    # Where the majority class is good, what a file loses is seen above it alone.
-    (warning,) = ask(table(0.88, student=0.88, majority=0.80)).warnings
-    assert "93 % of the teacher's 95.00, and 47 % of what the teacher adds over the majority class is lost" in warning
-    assert not ask(table(0.93, student=0.93, majority=0.80)).warnings
-    assert describe_lost_share(table(0.97), "accuracy", SHIPPED) == (0.0, "")
-    assert not ask(table(0.87, student=0.87)).warnings
-    # Where the trivial answer has no score both shares are one.
-    (warning,) = ask(table(0.38, student=0.38, majority=0.0)).warnings
-    assert "is 40 % of the teacher's 95.00; " in warning
-
-
 def numbers(r2: float, rmse: float, spearman: float = 0.9, **more: Any) -> MeasuredModel:
     scores = {"spearman": spearman, "r2": r2, "rmse": rmse}
     return MeasuredModel({name: SeedScores.of([value]) for name, value in scores.items()}, **more)
@@ -236,9 +217,3 @@ def test_each_file_must_be_better_than_the_training_mean() -> None:
     decision = decide(rows, "spearman", SHIPPED, Thresholds(), files=[SHIPPED, "onnx float32"])
     assert not decision.blessed
     assert "NO: onnx float32 rmse 1 must be below the training mean's 1" in decision.reasons
-
-
-@pytest.mark.parametrize("teacher", [-0.05, 0.0])
-def test_a_teacher_without_a_positive_score_is_no_measure(teacher: float) -> None:
-    rows = {"teacher": row(teacher), SHIPPED: row(-0.10)}
-    assert not ask(rows, max_export_loss=100.0).warnings

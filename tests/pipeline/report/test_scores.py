@@ -62,7 +62,7 @@ def test_the_head_tells_what_is_shipped_beside_its_teacher(tmp_path: Path) -> No
         (
             "of the teacher",
             "93.8 %",
-            "which reaches 80.00; 17 % of what the teacher adds over the majority class is lost",
+            "which reaches 80.00; the loss is 17 % of the 30.00 points that the teacher adds over the majority class",
         ),
         ("MB", "1.00", "teacher 4.00"),
         ("ms", "2.00", "teacher 8.00"),
