@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from components.artifacts.evaluation import ANSWERS_FILE, Blessing, Evaluation, Metrics
+from components.artifacts.evaluation import ANSWERS_FILE, Blessing, Evaluation, Metrics, SliceScore
 from components.scoring.model_card import calibration_lines
 from components.scoring.slices import worst_slices
 from pipeline.report.record import RunRecord, read_json
@@ -39,11 +39,10 @@ class Scores(NamedTuple):
         few: a remark if labels are left out.
         reliability: see `components.evaluate`; None without calibration.
         mistakes: the worst answers, see `components.evaluate`.
-        slices: the worst slices: name, rows, score and interval, as text.
+        slices: the worst slices.
     """
 
     name: str
-    shipped: str
     models: Table
     blessed: bool | None
     reasons: list[tuple[bool | None, str]]
@@ -53,7 +52,7 @@ class Scores(NamedTuple):
     calibration: list[str]
     reliability: Mapping[str, Sequence[Mapping[str, float] | None]] | None
     mistakes: Mapping[str, Any] | None
-    slices: list[tuple[str, str, str, str]]
+    slices: list[SliceScore]
     measured: Metrics
 
 
@@ -72,7 +71,6 @@ def read_scores(record: RunRecord) -> list[Scores]:
         reasons += [(None, f"warning: {warning}") for warning in decision.warnings] if decision else []
         scores = Scores(
             name=step.name,
-            shipped=measured.shipped,
             models=models_table(measured),
             blessed=None if decision is None else decision.blessed,
             reasons=reasons,
@@ -82,20 +80,11 @@ def read_scores(record: RunRecord) -> list[Scores]:
             calibration=calibration_lines(measured.calibration) if measured.calibration else [],
             reliability=answers.get("reliability"),
             mistakes=answers.get("mistakes"),
-            slices=describe_slices(measured),
+            slices=worst_slices(measured.slices, measured.rows["test"]),
             measured=measured,
         )
         results.append(scores)
     return results
-
-
-def describe_slices(measured: Metrics) -> list[tuple[str, str, str, str]]:
-    """The worst slices: name, rows, score x 100 and its interval."""
-    worst = worst_slices(measured.slices, measured.rows["test"])
-    return [
-        (one.name, f"{one.rows:,}", f"{100 * one.score:.2f}", f"{100 * one.low:.2f} to {100 * one.high:.2f}")
-        for one in worst
-    ]
 
 
 def describe_confusion(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> Confusion:

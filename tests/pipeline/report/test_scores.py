@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from components.artifacts.evaluation import Metrics
+from components.artifacts.evaluation import Metrics, SliceScore
 from pipeline.report.header import read_header
 from pipeline.report.page import write_page
 from pipeline.report.record import read_record
@@ -113,4 +113,7 @@ def test_the_worst_slices_are_shown_but_not_all_rows(tmp_path: Path) -> None:
     content = {**measured(), "slices": [dict(zip(names, one, strict=True)) for one in slices]}
     root.run(node("evaluate", makes={"evaluation": "Evaluation"}, files={"evaluation": {"metrics.json": content}}))
     (scores,) = read_scores(read_record(tmp_path))
-    assert scores.slices == [(f"source={SCRIPT}", "3", "50.00", "25.00 to 75.00")]
+    assert scores.slices == [SliceScore(*slices[0])]
+    page = write_page(tmp_path).read_text()
+    assert '<td class="n">3</td><td class="n">50.00</td><td class="n">25.00 to 75.00</td></tr>' in page
+    assert SCRIPT not in page
