@@ -199,13 +199,14 @@ def test_a_pushed_version_is_explained_with_the_model_behind_it(
     assert len(json.loads(capfd.readouterr().out)["models"]) == 2, "another root knows nothing of it"
 
 
-def test_show_shows_runs_and_artifacts(jobs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", "--root", str(jobs["tiny"] / "root")]) == 0
+def test_show_shows_runs_and_artifacts(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "--root", str(tiny / "root")]) == 0
     printed = capsys.readouterr().out
     assert "tiny" in printed
     assert "EdgeModel" in printed
 
 
+@pytest.mark.long
 def test_an_undisturbed_second_root_gets_the_same_models(jobs: dict[str, Path]) -> None:
     for kind in ("corpus", "vocabulary", "examples", "model", "student", "quantized", "edge"):
         ours, theirs = (
@@ -217,21 +218,20 @@ def test_an_undisturbed_second_root_gets_the_same_models(jobs: dict[str, Path]) 
             assert digest["fingerprint"] == theirs[step]["fingerprint"], f"{kind} of {step} differs"
 
 
+@pytest.mark.long
 def test_a_model_that_is_not_good_enough_is_not_pushed(jobs: dict[str, Path]) -> None:
     assert list(states(jobs["again"]).items()) == [*((step, "ran") for step in STEPS[:-1]), ("push", "refused")]
     assert "it was not blessed: tflite int8 accuracy" in executions(jobs["again"])[-1].message
     assert not (jobs["again"] / "root" / "pushed").exists()
 
 
-@pytest.mark.parametrize(
-    ("job", "texts"),
-    [
-        ("tiny", ["farm", "tflite int8, 24 test rows", "Calibration of tflite int8", "Rows as the model sees"]),
-        ("again", ["not pushed, because it was not blessed", "Not blessed", "refused"]),
-    ],
-)
-def test_each_run_leaves_a_report(jobs: dict[str, Path], job: str, texts: list[str]) -> None:
-    check_report(jobs[job], texts)
+def test_a_run_leaves_a_report(tiny: Path) -> None:
+    check_report(tiny, ["farm", "tflite int8, 24 test rows", "Calibration of tflite int8", "Rows as the model sees"])
+
+
+@pytest.mark.long
+def test_a_run_that_pushes_nothing_leaves_a_report(jobs: dict[str, Path]) -> None:
+    check_report(jobs["again"], ["not pushed, because it was not blessed", "Not blessed", "refused"])
 
 
 @pytest.mark.long
@@ -247,8 +247,8 @@ def check_report(folder: Path, texts: list[str]) -> None:
         assert text in page.text
 
 
-def test_in_a_moved_root_all_is_done(jobs: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    folder = Path(shutil.copytree(jobs["tiny"], tmp_path / "moved"))
+def test_in_a_moved_root_all_is_done(tiny: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = Path(shutil.copytree(tiny, tmp_path / "moved"))
     assert run(folder) == 0
     assert ran(folder) == []
     assert f"pushed: {pushed(folder)}" in capfd.readouterr().out
@@ -316,10 +316,8 @@ def test_wrong_labels_are_found_also_where_the_push_is_refused(
     assert ran(folder) == []
 
 
-def test_pre_training_alone_ends_with_a_model(
-    jobs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = Path(shutil.copytree(jobs["tiny"], tmp_path / "moved"))
+def test_pre_training_alone_ends_with_a_model(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(shutil.copytree(tiny, tmp_path / "moved"))
     later = ("examples", "fine_tuning", "student", "distillation", "quantization", "evaluation")
     (folder / "tiny.toml").write_text(without(*later))
     assert run(folder) == 0

@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras_bert.core.folders import INPUT_NAMES
 from keras_bert.core.row_limits import LENGTH_BUCKETS
 from keras_bert.data.batch_plan import BatchPlan
+from keras_bert.data.batches import reading_options
 
 Array = np.ndarray[Any, Any]
 
@@ -90,4 +91,5 @@ class ArrayBatches:
                         for name, array in chosen.items()
                     }
 
-        return tf.data.Dataset.from_generator(read, output_signature=self._spec).prefetch(2)
+        batches = tf.data.Dataset.from_generator(read, output_signature=self._spec)
+        return batches.with_options(reading_options()).prefetch(2)

@@ -18,8 +18,6 @@ from components.fine_tune import fine_tune
 from components.prune import prune
 from components.quantize import quantize
 from components.scoring.registry import TASK_SCORING
-from components.training.model_folder import read_model
-from components.training.tuning import build_task
 from keras_bert.export.bundle import load_exported
 from keras_bert.options.compression import Pruning, Student
 from keras_bert.options.export import Export
@@ -75,14 +73,36 @@ def teacher(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Te
     def make(task: str, num_layers: int) -> Teacher:
         folder = tmp_path_factory.mktemp(task)
         line, model = tuning_job.Line(task, checkpoint(num_layers), folder), Model(folder / "teacher")
-        if task == "regression":
-            # The nearly equal numbers of an untrained model differ by less than four bits keep apart.
-            given = {"pretrained": line.pretrained, "examples": line.examples, "model": model}
-            fine_tune.run(**given, training=TRAINING, selection=tuning_job.SELECTION)
-        else:
-            build_task(read_model(line.pretrained), line.examples.features(), None).save(model.path)
-            model.seal({})
+        if task != "regression":
+            return line.blank, line.examples
+        # The nearly equal numbers of an untrained model differ by less than four bits keep apart.
+        given = {"pretrained": line.pretrained, "examples": line.examples, "model": model}
+        fine_tune.run(**given, training=TRAINING, selection=tuning_job.SELECTION)
         return model, line.examples
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def small(
+    teacher: Callable[[str, int], Teacher], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, str, str], Teacher]:
+    """Task, shape and pruning -> a model that several recipes round, and its rows."""
+
+    @functools.cache
+    def make(task: str, shape: str, pruning: str) -> Teacher:
+        made, settings = Model(tmp_path_factory.mktemp("small") / "model"), PRUNINGS[pruning]
+        if settings is not None:
+            model, examples = make(task, shape, "dense")
+            prune.run(student=model, examples=examples, pruned=made, pruning=settings, training=TRAINING)
+            assert 0.4 < made.counts["sparsity"] <= 0.5
+            return made, examples
+        model, examples = teacher(task, 2 if shape == "layers" else 1)
+        student = SHAPES[shape]
+        if student is None:
+            return model, examples
+        distill.run(teacher=model, examples=examples, student=made, shape=student, training=TRAINING)
+        return made, examples
 
     return make
 
@@ -109,17 +129,8 @@ def test_each_pair_of_settings_has_a_case() -> None:
 @pytest.mark.parametrize(
     "case", [pytest.param(case, marks=[] if case in FEW else pytest.mark.long, id="-".join(case)) for case in CASES]
 )
-def test_up_to_a_file(teacher: Callable[[str, int], Teacher], tmp_path: Path, case: Case) -> None:
-    model, examples = teacher(case.task, 2 if case.shape == "layers" else 1)
-    if (shape := SHAPES[case.shape]) is not None:
-        student = Model(tmp_path / "student")
-        distill.run(teacher=model, examples=examples, student=student, shape=shape, training=TRAINING)
-        model = student
-    if (pruning := PRUNINGS[case.pruning]) is not None:
-        pruned = Model(tmp_path / "pruned")
-        prune.run(student=model, examples=examples, pruned=pruned, pruning=pruning, training=TRAINING)
-        assert 0.4 < pruned.counts["sparsity"] <= 0.5
-        model = pruned
+def test_up_to_a_file(small: Callable[[str, str, str], Teacher], tmp_path: Path, case: Case) -> None:
+    model, examples = small(case.task, case.shape, case.pruning)
     if case.numbers != "float32":
         quantized, quantization = (
             Model(tmp_path / "quantized"),

@@ -23,6 +23,7 @@ from keras_bert.options.fine_tuning import Selection
 from keras_bert.tasks.registry import TASKS
 from tests.components import tuning_job
 from tests.components.tuning_job import SELECTION, TRAINING, Line
+from tests.samples import long_but
 
 Lines = Callable[[str], Line]
 
@@ -38,7 +39,7 @@ def history(model: Model, name: str) -> list[float]:
     return [entry[name] for entry in entries if name in entry]
 
 
-@pytest.mark.parametrize("task", tuning_job.TASKS)
+@pytest.mark.parametrize("task", long_but(("classification",), tuning_job.TASKS))
 def test_every_task_is_learnt(line: Lines, task: str) -> None:
     artifacts = line(task)
     losses = history(artifacts.teacher, "loss")
@@ -131,7 +132,7 @@ def test_a_head_that_answers_the_same_question_is_kept(
 ) -> None:
     """A checkpoint numbers its labels in an order of its own."""
     artifacts = line(task)
-    trained: Any = read_model(artifacts.teacher)
+    trained: Any = read_model(artifacts.blank)
     turned = Model(tmp_path / "turned")
     if trained.labels:
         trained.labels = trained.labels[::-1]
@@ -143,7 +144,7 @@ def test_a_head_that_answers_the_same_question_is_kept(
         made: Any = read_model(run(artifacts, tmp_path / "model", pretrained=turned, selection=Selection(keep="last")))
     assert caplog.messages[0] == f"the head of the initial model is kept, which is one for {task}"
     assert trainer_calls
-    expected: Any = artifacts.load("teacher")
+    expected: Any = artifacts.load("blank")
     assert made.labels == expected.labels
     for kept, weight in zip(made.model.weights, expected.model.weights, strict=True):
         np.testing.assert_array_equal(kept.numpy(), weight.numpy())
@@ -153,14 +154,14 @@ def test_a_head_for_anything_else_is_new_and_the_log_says_why(
     line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]], caplog: pytest.LogCaptureFixture
 ) -> None:
     artifacts = line("classification")
-    other: Any = read_model(artifacts.teacher)
+    other: Any = read_model(artifacts.blank)
     other.labels = ("animal", "mineral")
     other.save(tmp_path / "other")
     Model(tmp_path / "other").seal({})
     for initial, changes, reason in (
         (Model(tmp_path / "other"), {}, r"the labels of the initial model are ['animal', 'mineral'], not"),
-        (artifacts.teacher, {"pooling": "cls"}, "pooling is 'cls', and 'mean' in the initial model"),
-        (line("multi_label").teacher, {}, "the initial model is one for multi_label"),
+        (artifacts.blank, {"pooling": "cls"}, "pooling is 'cls', and 'mean' in the initial model"),
+        (line("multi_label").blank, {}, "the initial model is one for multi_label"),
     ):
         caplog.clear()
         # A mean leaves no pooler behind.
@@ -169,7 +170,7 @@ def test_a_head_for_anything_else_is_new_and_the_log_says_why(
             run(artifacts, tmp_path / str(len(reason)), pretrained=initial, **changes)
         assert caplog.messages[0].startswith(f"a new head for classification: {reason}")
     with caplog.at_level("INFO"):
-        run(line("regression"), tmp_path / "numbers", pretrained=line("regression").teacher)
+        run(line("regression"), tmp_path / "numbers", pretrained=line("regression").blank)
     assert "numbers may have another unit than those of the initial model" in caplog.text
 
 
@@ -204,6 +205,7 @@ def test_a_seed_has_a_head_of_its_own(line: Lines, tmp_path: Path, trainer_calls
     assert prints[0] == prints[2] != prints[1]
 
 
+@pytest.mark.long
 def test_a_threshold_is_found_on_validation_rows(line: Lines) -> None:
     artifacts = line("question_answering")
     task = artifacts.load("teacher")

@@ -81,6 +81,7 @@ def test_class_weights_and_the_penalty_reach_the_head(line, encoder: Model, tmp_
     assert sizes[1] < sizes[0]
 
 
+@pytest.mark.long
 def test_several_labels_have_thresholds(line, tmp_path: Path) -> None:
     rows = line("multi_label")
     model = fit(rows, rows.teacher, tmp_path / "model")

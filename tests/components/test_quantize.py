@@ -56,7 +56,7 @@ def test_weights_are_on_grids_and_activations_have_ranges(line: Lines, task: str
     assert counts["validation_teacher_distance"] < 0.5
 
 
-@pytest.mark.parametrize("task", ["classification", "embedding"])
+@pytest.mark.parametrize("task", long_but(ASKED_OFTEN, ["classification", "embedding"]))
 def test_rounding_keeps_the_answers_of_the_student(line: Lines, task: str) -> None:
     artifacts = line(task)
     student, quantized = (artifacts.load(name) for name in ("student", "quantized"))
@@ -71,6 +71,7 @@ def test_rounding_keeps_the_answers_of_the_student(line: Lines, task: str) -> No
     assert student.agreement(reference, answers, features["padding_mask"]).mean() > 0.9
 
 
+@pytest.mark.long
 def test_the_thresholds_are_those_of_the_rounded_model(line: Lines) -> None:
     artifacts = line("multi_label")
     quantized: Any = artifacts.load("quantized")

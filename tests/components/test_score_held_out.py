@@ -20,7 +20,7 @@ Lines = Callable[[str], Line]
 TASKS = ("classification", "multi_label", "token_classification")
 
 
-@pytest.mark.parametrize("task", long_but(("token_classification",), TASKS))
+@pytest.mark.parametrize("task", long_but(("classification",), TASKS))
 def test_each_row_is_judged_by_the_model_of_its_fold(
     line: Lines, tmp_path: Path, task: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ from components.sources.retrieval import RetrievalSource
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from components.training.model_folder import read_model
+from components.training.tuning import build_task
 from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.options.compression import Student
@@ -198,6 +199,14 @@ class Line:
     def examples(self) -> TaskExamples:
         """The rows, tokenized."""
         return ingest(self._folder, self.vocabulary, write_rows(self._folder, self.task, unanswered=4))
+
+    @functools.cached_property
+    def blank(self) -> Model:
+        """The encoder with a new head, not trained."""
+        model = Model(self._folder / "blank")
+        build_task(read_model(self.pretrained), self.examples.features(), None).save(model.path)
+        model.seal({})
+        return model
 
     @functools.cached_property
     def teacher(self) -> Model:
