@@ -38,7 +38,7 @@ SHAPES = {
 }
 PRUNINGS = {"dense": None, "unstructured": Pruning(), "2:4": Pruning(pattern="2:4")}
 NUMBERS = ("float32", *RECIPES)
-Teacher = tuple[Model, TaskExamples]
+Small = tuple[Model, TaskExamples]
 
 
 class Case(NamedTuple):
@@ -60,8 +60,8 @@ FEW = {CASES[len(NUMBERS) * row + column] for row, column in enumerate((1, 3, 4,
 
 
 @pytest.fixture(scope="module")
-def teacher(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Teacher]:
-    """Task and layers -> a teacher of so many layers and two heads, of random weights where these do, and its rows."""
+def small(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str, str], Small]:
+    """Task, shape and pruning -> a model that several recipes round, of random weights where these do, and its rows."""
 
     @functools.cache
     def checkpoint(num_layers: int) -> Path:
@@ -70,39 +70,25 @@ def teacher(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Te
         return folder
 
     @functools.cache
-    def make(task: str, num_layers: int) -> Teacher:
-        folder = tmp_path_factory.mktemp(task)
-        line, model = tuning_job.Line(task, checkpoint(num_layers), folder), Model(folder / "teacher")
-        if task != "regression":
-            return line.blank, line.examples
-        # The nearly equal numbers of an untrained model differ by less than four bits keep apart.
-        given = {"pretrained": line.pretrained, "examples": line.examples, "model": model}
-        fine_tune.run(**given, training=TRAINING, selection=tuning_job.SELECTION)
-        return model, line.examples
-
-    return make
-
-
-@pytest.fixture(scope="module")
-def small(
-    teacher: Callable[[str, int], Teacher], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str, str, str], Teacher]:
-    """Task, shape and pruning -> a model that several recipes round, and its rows."""
+    def line(task: str, num_layers: int) -> tuning_job.Line:
+        return tuning_job.Line(task, checkpoint(num_layers), tmp_path_factory.mktemp(task))
 
     @functools.cache
-    def make(task: str, shape: str, pruning: str) -> Teacher:
-        made, settings = Model(tmp_path_factory.mktemp("small") / "model"), PRUNINGS[pruning]
-        if settings is not None:
-            model, examples = make(task, shape, "dense")
-            prune.run(student=model, examples=examples, pruned=made, pruning=settings, training=TRAINING)
+    def make(task: str, shape: str, pruning: str, num_layers: int = 1) -> Small:
+        rows, made = line(task, num_layers), Model(tmp_path_factory.mktemp("small") / "model")
+        given = {"examples": rows.examples, "training": TRAINING}
+        if (settings := PRUNINGS[pruning]) is not None:
+            prune.run(**given, student=make(task, shape, "dense")[0], pruned=made, pruning=settings)
             assert 0.4 < made.counts["sparsity"] <= 0.5
-            return made, examples
-        model, examples = teacher(task, 2 if shape == "layers" else 1)
-        student = SHAPES[shape]
-        if student is None:
-            return model, examples
-        distill.run(teacher=model, examples=examples, student=made, shape=student, training=TRAINING)
-        return made, examples
+        elif (student := SHAPES[shape]) is not None:
+            teacher, _ = make(task, "teacher", "dense", 2 if shape == "layers" else 1)
+            distill.run(**given, teacher=teacher, student=made, shape=student)
+        elif task == "regression":
+            # The nearly equal numbers of an untrained model differ by less than four bits keep apart.
+            fine_tune.run(**given, pretrained=rows.pretrained, model=made, selection=tuning_job.SELECTION)
+        else:
+            return rows.blank, rows.examples
+        return made, rows.examples
 
     return make
 
@@ -129,7 +115,7 @@ def test_each_pair_of_settings_has_a_case() -> None:
 @pytest.mark.parametrize(
     "case", [pytest.param(case, marks=[] if case in FEW else pytest.mark.long, id="-".join(case)) for case in CASES]
 )
-def test_up_to_a_file(small: Callable[[str, str, str], Teacher], tmp_path: Path, case: Case) -> None:
+def test_up_to_a_file(small: Callable[[str, str, str], Small], tmp_path: Path, case: Case) -> None:
     model, examples = small(case.task, case.shape, case.pruning)
     if case.numbers != "float32":
         quantized, quantization = (

@@ -150,7 +150,7 @@ def test_copies_are_in_lists_of_their_own(line: Lines, tmp_path: Path) -> None:
 def test_an_interrupted_step_makes_the_parts_that_are_missing(
     line: Lines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("components.label_with_teacher._ROWS", 16)
+    monkeypatch.setattr("components.label_with_teacher._ROWS", 8)
     monkeypatch.setattr("components.label_with_teacher._BATCHES", 2)
     artifacts, before = line("regression"), step_folders()
     set_step_folders(StepFolders(checkpoints=tmp_path / "parts"))

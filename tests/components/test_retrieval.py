@@ -62,7 +62,7 @@ def pushed(line, tmp_path_factory):
 def test_records_hold_queries_passages_and_negatives(line):
     rows = read_rows(line.examples, "train")
     (batch,) = task_batches(line.examples.path, "train", len(rows)).epoch()
-    tokenizer = line.load("teacher").tokenizer
+    tokenizer = line.load("pretrained").tokenizer
     for name, texts in {
         "": [row.query for row in rows],
         "second_": [row.passages[0] for row in rows],
@@ -76,6 +76,7 @@ def test_records_hold_queries_passages_and_negatives(line):
     assert batch["negative_row"].numpy().tolist() == list(range(len(rows)))
 
 
+@pytest.mark.long
 def test_the_teacher_learns_what_no_word_tells(line):
     rows, scoring = read_rows(line.examples, "test"), TASK_SCORING["retrieval"]
     untrained = scoring.score(rows, scoring.answer(read_model(line.pretrained), rows), [])
@@ -86,6 +87,7 @@ def test_the_teacher_learns_what_no_word_tells(line):
     assert words.metrics["recall_at_1"] == 0.0
 
 
+@pytest.mark.long
 def test_the_table_has_the_scores_of_each_model_and_of_bm25(pushed):
     metrics = pushed[1].read()
     codes = ["tflite int8, int8 vectors", "tflite int8, binary vectors", "tflite int8, binary vectors, rescored"]
@@ -97,12 +99,14 @@ def test_the_table_has_the_scores_of_each_model_and_of_bm25(pushed):
     assert metrics.models["tflite int8"].metrics["ndcg_at_10"].mean > metrics.models["BM25"].metrics["ndcg_at_10"].mean
 
 
+@pytest.mark.long
 def test_the_table_has_the_checkpoint_as_it_was(pushed, line):
     rows, scoring = read_rows(line.examples, "test"), TASK_SCORING["retrieval"]
     expected = scoring.score(rows, scoring.answer(read_model(line.pretrained), rows), []).metrics
     assert {name: score.mean for name, score in pushed[1].read().models[UNTRAINED].metrics.items()} == expected
 
 
+@pytest.mark.long
 def test_pushed_vectors_have_length_1(pushed):
     folder, _ = pushed
     for name in (None, "model.onnx"):
@@ -113,6 +117,7 @@ def test_pushed_vectors_have_length_1(pushed):
     assert "Vectors have length 1: inner products are cosines" in (folder / "README.md").read_text()
 
 
+@pytest.mark.long
 def test_a_pushed_folder_answers_and_has_a_card_and_a_page(pushed, line):
     folder, _ = pushed
     task = load(folder)
@@ -128,6 +133,7 @@ def test_a_pushed_folder_answers_and_has_a_card_and_a_page(pushed, line):
     assert json.loads((folder / "task.json").read_text())["task"] == "retrieval"
 
 
+@pytest.mark.long
 def test_validate_scores_the_file(line, tmp_path):
     validation = Validation(tmp_path / "v")
     validate.run(examples=line.examples, validation=validation, edge=line.edge, metric="mrr_at_10")
@@ -210,6 +216,7 @@ def test_files_of_truncated_vectors(line, tmp_path):
         export_model.run(model=line.quantized, examples=line.examples, **wide)
 
 
+@pytest.mark.long
 def test_the_page_searches_the_passages_of_all_splits(line, pushed):
     page = (pushed[0] / "index.html").read_text(encoding="utf-8")
     texts, codes = (re.search(rf'id="{name}">(.*?)</script>', page)[1] for name in ("texts", "codes"))
