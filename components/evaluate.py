@@ -11,7 +11,17 @@ from components.dsl.errors import InputError
 from components.examples.question_answering import describe_left_out
 from components.examples.registry import read_rows
 from components.scoring.base import LabelLogits, choose_metric
-from components.scoring.blessing import COLUMN, PREVIOUS, STUDENT, TEACHER, UNTRAINED, Thresholds, decide, loss_metrics
+from components.scoring.blessing import (
+    COLUMN,
+    FROZEN,
+    PREVIOUS,
+    STUDENT,
+    TEACHER,
+    UNTRAINED,
+    Thresholds,
+    decide,
+    loss_metrics,
+)
 from components.scoring.calibration import calibrate, check_precision, confidences_of, measure, reliability_bins
 from components.scoring.candidates import (
     SHIPPED,
@@ -32,6 +42,7 @@ from components.scoring.stage_losses import Compare, describe_lost_share, descri
 from components.scoring.vector_drift import VECTORS_FILE, encode_vectors
 from components.sources.pushed_version import PushedVersion
 from components.sources.table import TableSource
+from components.training.frozen_head import FROZEN_HEAD_FILE, open_frozen
 from components.training.model_folder import read_model
 from components.training.tuning import build_task
 from keras_bert.core.folders import MODEL_FILE
@@ -75,8 +86,8 @@ def evaluate(
         evaluation: the table of models, and the worst answers of the shipped file.
         blessing: the decision and its reasons.
         source: the table that `thresholds.slice_columns` are columns of; None without such columns.
-        checkpoint: the model that fine-tuning started from, to score its own vectors as well; None for tasks without
-            vectors.
+        checkpoint: the model that fine-tuning started from, to score as well: its own vectors, or a head that was
+            fitted to them; None to leave it out.
         previous: the newest other version in the folder that is pushed to; it is scored on the same rows.
         thresholds: the scores and sizes that a model must reach to be pushed.
         baselines: whether to score methods without a language model, too.
@@ -94,7 +105,8 @@ def evaluate(
     counts = description["rows"]
     work = (len(candidates[shipped]) + calibrated) * counts["validation"]
     work += (sum(map(len, candidates.values())) + calibrated + baselines + (previous is not None)) * counts["test"]
-    work += (checkpoint is not None) * counts["test"]
+    starts = {} if checkpoint is None else _find_start(checkpoint, teachers, description)
+    work += len(starts) * counts["test"]
     work += TASK_SCORING[description["task"]].has_variants * len(candidates[shipped]) * counts["test"]
     work += engine_work(len(read_engines(edges[0])) if edges else 0, min(thresholds.accelerator_rows, counts["test"]))
     scorer = ModelScorer(description, work + len(candidates) * timing_work(counts["test"]))
@@ -120,10 +132,9 @@ def evaluate(
     if column:
         models[COLUMN] = MeasuredModel(_spread(column))
     left_out = {**rivals.left_out, **({COLUMN: reason} if reason else {})}
-    if checkpoint is not None:
-        untrained = ScoredFile(lambda: _open_untrained(checkpoint, description), checkpoint.file(MODEL_FILE))
-        rivals.scored[UNTRAINED] = scorer.score_seeds(UNTRAINED, [untrained], test)
-        models[UNTRAINED] = MeasuredModel(_spread(rivals.scored[UNTRAINED]), baseline=True)
+    for name, start in starts.items():
+        rivals.scored[name] = scorer.score_seeds(name, [start], test)
+        models[name] = MeasuredModel(_spread(rivals.scored[name]), baseline=True)
     scores = {name: scorer.score_seeds(name, seeds, test) for name, seeds in candidates.items()}
     timed_rows = read_timed_rows(examples)
     for name, seeds in candidates.items():
@@ -198,10 +209,20 @@ def evaluate(
     blessing.counts = {"blessed": decision.blessed}
 
 
-def _open_untrained(checkpoint: Model, description: Mapping[str, Any]) -> "Task":
-    """The checkpoint without fine-tuning: a task with its own similarity function and the examples' maximum length."""
-    task = read_model(checkpoint)
-    return build_task(task, description, None, similarity_function=getattr(task, "similarity_function", "cosine"))
+def _find_start(checkpoint: Model, teachers: Sequence[Model], description: Mapping[str, Any]) -> dict[str, ScoredFile]:
+    """The checkpoint without fine-tuning: with a fitted head, or a model of vectors; empty if it is neither."""
+    from keras_bert.tasks.embedding import Embedding
+    from keras_bert.tasks.registry import TASKS
+
+    def open_vectors() -> "Task":
+        """The checkpoint's own similarity function, and the examples' maximum length."""
+        task = read_model(checkpoint)
+        return build_task(task, description, None, similarity_function=getattr(task, "similarity_function", "cosine"))
+
+    file = checkpoint.file(MODEL_FILE)
+    if teachers and teachers[0].file(FROZEN_HEAD_FILE).exists():
+        return {FROZEN: ScoredFile(lambda: open_frozen(checkpoint, teachers[0]), file)}
+    return {UNTRAINED: ScoredFile(open_vectors, file)} if issubclass(TASKS[description["task"]], Embedding) else {}
 
 
 def _spread(scored: Sequence[Scored]) -> dict[str, SeedScores]:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
+from components.training.frozen_head import write_frozen_head
 from components.training.model_folder import read_model, write_model
 from components.training.on_rows import reproducible_scope, train_on_rows
 from components.training.tuning import (
@@ -12,21 +13,21 @@ from components.training.tuning import (
     build_task,
     count_tuning_rows,
     find_class_weights,
-    initialize_bias,
+    start_head,
     tune_task,
 )
 from keras_bert.core.folders import ADAPTER_FOLDER
 from keras_bert.options.adaptation import Adaptation
 from keras_bert.options.compression import Distillation
 from keras_bert.options.data import Pooling
-from keras_bert.options.fine_tuning import Selection
+from keras_bert.options.fine_tuning import Selection, StartHead
 from keras_bert.options.training import Contrast, Training
 
 if TYPE_CHECKING:
     from keras_bert.objectives.base import Objective
 
 
-@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training", distributed=True)
+@component(libraries=("keras", "numpy", "scipy", "tensorflow", "tensorflow-text"), kind="training", distributed=True)
 def fine_tune(
     pretrained: Input[Model],
     examples: Input[TaskExamples],
@@ -34,6 +35,7 @@ def fine_tune(
     pooling: Pooling | None = None,
     normalize: bool | None = None,
     class_weights: ClassWeights = "none",
+    head: StartHead = "auto",
     training: Training = Training(),
     selection: Selection = Selection(),
     adaptation: Adaptation | None = None,
@@ -52,6 +54,7 @@ def fine_tune(
         normalize: whether the vectors of an embedding or a retrieval have length 1; None keeps the setting of the
             pre-trained model, or is True if that model makes no vectors.
         class_weights: the weight of each label in the loss, see `find_class_weights`.
+        head: how a new head starts.
         training: how long and how to train.
         selection: which weights of the training to keep.
         adaptation: the adapter to train in place of the encoder's weights; None trains all weights. The adapter is
@@ -71,7 +74,7 @@ def fine_tune(
     with reproducible_scope(training.seed):
         initial = read_model(pretrained)
         task = build_task(initial, description, pooling, contrast, normalize=normalize)
-        initialize_bias(task, description, weights)
+        fitted = start_head(task, examples, training, head, weights)
         trained = apply_adaptation(task, adaptation)
         objective: Objective = task.objective(weights)
         if distillation is not None:
@@ -91,4 +94,6 @@ def fine_tune(
         task.save_adapter(model.file(ADAPTER_FOLDER))
         task.merge_adapter()
     write_model(model, task, history, training.precision)
+    if fitted is not None:
+        write_frozen_head(model, fitted)
     model.counts |= trained

@@ -58,11 +58,11 @@ class Chain:
 
     @property
     def checkpoint(self) -> Handle[Model] | None:
-        """The checkpoint that vectors are fine-tuned from; None for another start or another task."""
+        """The model before fine-tuning, if it can answer: a checkpoint of vectors, or any start with a fitted head."""
         settings = self._settings
-        is_checkpoint = settings.corpus is None and settings.checkpoint is not None
-        of_vectors = settings.examples is not None and settings.examples.task in ("embedding", "retrieval")
-        return self._start.model if is_checkpoint and of_vectors else None
+        if settings.examples is not None and settings.examples.task in ("embedding", "retrieval"):
+            return self._start.model if settings.corpus is None else None
+        return None if learns_from_column(settings) else self._start.model
 
     def teachers(self) -> list[Handle[Model]]:
         """The teacher of the seed, and the further ones."""
@@ -169,6 +169,7 @@ def wire_fine_tuning(settings: Settings, start: Start, rows: Handle[TaskExamples
         examples=rows,
         pooling=settings.pooling,
         class_weights=table.class_weights,
+        head=table.start_head,
         adaptation=settings.adaptation,
         contrast=settings.contrast,
         normalize=settings.normalize,

@@ -17,6 +17,8 @@ TEACHER, STUDENT, PREVIOUS = "teacher", "student", "pushed before"
 # A teacher whose answers stand in the examples.
 COLUMN = "teacher (column)"
 UNTRAINED = "checkpoint, not trained"
+# The checkpoint as it is, with a head that was fitted to its vectors.
+FROZEN = "frozen encoder"
 BelowBaseline = Literal["warn", "refuse"]
 # The start of the reason for ignoring the version that was pushed before.
 NOT_COMPARED = "not compared: "
@@ -173,6 +175,8 @@ def _compare_with_baselines(
                 warnings.append(f"{comparison}; the difference is not significant; more test rows may show one")
         elif name == UNTRAINED and STUDENT in rows:
             warnings.append(f"{comparison}; a student is smaller than the checkpoint")
+        elif name == FROZEN:
+            warnings.append(f"{comparison}; fine-tuning added less to this head than was lost on the way to the file")
         elif thresholds.below_baseline == "refuse":
             refused.append(f"{comparison} (evaluation.below_baseline)")
         else:

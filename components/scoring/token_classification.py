@@ -58,8 +58,8 @@ class TaggedScoring(TaskScoring[Sentence]):
         assert isinstance(task, TokenClassification)
         if not task.predicts_records:
             return {}
-        answers = task.predict(self.texts(rows)[0])
-        return {"read as text": [tag_words(row.words, entities) for row, entities in zip(rows, answers, strict=True)]}
+        in_texts = task.predict(self.texts(rows)[0])
+        return {"read as text": [tag_words(row.words, entities) for row, entities in zip(rows, in_texts, strict=True)]}
 
     def logits(self, task: "Task", rows: Sequence[Sentence]) -> LabelLogits:
         """A row a word that has pieces."""

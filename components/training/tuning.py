@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from components.artifacts.standard import TaskExamples
 from components.dsl.errors import InputError, input_errors, nearest
 from components.examples.registry import TASK_ROWS, read_rows
+from keras_bert.core.row_limits import LENGTH_BUCKETS
 from keras_bert.options.adaptation import Adaptation
 from keras_bert.options.data import Pooling
-from keras_bert.options.training import Contrast
+from keras_bert.options.fine_tuning import StartHead
+from keras_bert.options.training import Contrast, Training
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
+    from keras_bert.training.new_head import FittedHead
 
 logger = logging.getLogger(__name__)
 
@@ -105,12 +108,31 @@ def _keep_head(initial: "Task", kind: type["Task"], settings: Mapping[str, Any])
     return kind.from_settings(initial.model, initial.tokenizer, {**kept_settings, **activation})
 
 
-def initialize_bias(task: "Task", description: Mapping[str, Any], class_weights: Sequence[float] | None = None) -> None:
-    """Starts a new head from the frequencies of the labels in the training rows, see `Task.initialize_bias`."""
-    labels = description["settings"].get("labels", [])
-    if labels:
+def start_head(
+    task: "Task",
+    examples: TaskExamples,
+    training: Training,
+    how: StartHead = "auto",
+    class_weights: Sequence[float] | None = None,
+    **of_student: Any,
+) -> "FittedHead | None":
+    """Starts a new head from the frequencies of the labels, and fits it, see `keras_bert.training.new_head.fit_head`.
+
+    A head that was kept stays. `of_student` are the further arguments of `fit_head` for the head of a student.
+    """
+    from keras_bert.data.task_batches import task_batches
+    from keras_bert.training.new_head import fit_head
+    from keras_bert.training.trainer import validation_rows
+
+    description = examples.features()
+    if labels := description["settings"].get("labels", []):
         counts = description["labels"]["train"]
         task.initialize_bias([counts.get(label, 0) for label in labels], description["rows"]["train"], class_weights)
+    if not (task.drawn_weights or of_student):
+        return None
+    size = validation_rows(description["max_length"])
+    options: dict[str, Any] = {"seed": training.seed, "shuffle": True, "bucket_boundaries": LENGTH_BUCKETS}
+    return fit_head(task, task_batches(examples.path, "train", size, **options), how, class_weights, **of_student)
 
 
 def apply_adaptation(task: "Task", adaptation: Adaptation | None) -> dict[str, float]:

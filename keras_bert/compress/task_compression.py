@@ -33,7 +33,8 @@ from keras_bert.training.fit import (
     train,
 )
 from keras_bert.training.masks import keep_zeros
-from keras_bert.training.trainer import seeded_weights
+from keras_bert.training.new_head import fit_head, has_drawn_head
+from keras_bert.training.trainer import seeded_weights, validation_rows
 
 # The learning rates of the pipeline's steps.
 _DISTILLATION_RATE, _PRUNING_RATE, _QUANTIZATION_RATE = 1e-4, 5e-5, 2e-5
@@ -93,7 +94,8 @@ def distill(
         rows, distillation = _read_rows(teacher, arguments, pairs, distillation)
     else:
         rows = read_rows_with_answers(teacher, arguments, pairs, probabilities)
-    measure = measure_by_states if teacher.has_new_head else measure_by_loss
+    is_new = has_drawn_head(teacher)
+    measure = measure_by_states if is_new else measure_by_loss
     first = batches(teacher, rows, plan.micro_batch_size, shuffle=True, seed=plan.seed).first(STARTING_BATCHES)
     with teacher._attached(teacher.adapter), seeded_weights(plan.seed):
         small, _ = make_student(teacher, student or Student(layers=tuple(layers or ())), first, measure)
@@ -114,6 +116,8 @@ def distill(
             second_plan = dataclasses.replace(plan, steps=steps - without_answers)
             train(small, imitating.joint, imitating, rows, second_plan, verbose=verbose)
         else:
+            source = batches(small, rows, validation_rows(small.max_length), shuffle=True, seed=plan.seed)
+            fit_head(small, source, teacher=None if is_new else teacher, is_copied=not is_new)
             plain = DistillationObjective(objective, None if is_given else teacher.network(), distillation)
             train(small, network, plain, rows, plan, verbose=verbose)
     return small

@@ -8,6 +8,7 @@ from keras_bert.core.checks import check
 from keras_bert.core.validation import ShareBelowOne, validated_dataclass
 
 Keep = Literal["best", "last"]
+StartHead = Literal["auto", "fitted", "random"]
 
 
 @validated_dataclass

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 Features = dict[str, np.ndarray[Any, Any]]
 Array = np.ndarray[Any, Any]
 SecondText = Literal["optional", "required", "unused", "compared"]
+Link = Literal["softmax", "sigmoid", "identity"]
 
 # The number of rows that are in memory at once.
 ROWS_AT_ONCE = 4096
@@ -117,6 +118,10 @@ class Task(Adaptable, abc.ABC):
 
     independent_labels: ClassVar[bool] = False
     """Whether a text may have several labels, each with its own probability: sigmoids instead of a softmax."""
+
+    link: ClassVar[Link | None] = None
+    """What makes answers of the outputs of a head that is a linear model of vectors, see
+    `keras_bert.training.new_head`; None for other heads."""
 
     calibration = Calibration()
     """Temperature and threshold of tasks with labels. A pushed file has its calibration beside it, or in it; `save` and

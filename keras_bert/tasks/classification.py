@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 from keras_bert.core.checks import check
 from keras_bert.metrics.calibration import probabilities
 from keras_bert.options.data import Pooling
 from keras_bert.tasks.answer_columns import ColumnType
-from keras_bert.tasks.base import Array, Features, Runtime, Task
+from keras_bert.tasks.base import Array, Features, Link, Runtime, Task
 from keras_bert.tasks.checks import as_columns, check_labels, label_number, label_numbers
 from keras_bert.tasks.targets import RowWords, Target
 
@@ -126,6 +126,7 @@ class TextClassifier(Task):
 
     needs_pooling = True
     learns_from_texts = True
+    link: ClassVar[Link | None] = "softmax"
 
     def __init__(
         self, model: keras.Model | Runtime, tokenizer: BaseTokenizer, *, labels: Sequence[str], max_length: int = 128

@@ -53,6 +53,7 @@ class MultiLabelClassification(TextClassifier):
 
     name = "multi_label"
     independent_labels = True
+    link = "sigmoid"
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from keras_bert.core.checks import check
 from keras_bert.core.target_scale import TargetScale
 from keras_bert.options.data import Pooling
 from keras_bert.tasks.answer_columns import ColumnType
-from keras_bert.tasks.base import Array, Features, Runtime, Task
+from keras_bert.tasks.base import Array, Features, Link, Runtime, Task
 from keras_bert.tasks.checks import as_columns, as_numbers, is_keras_model
 from keras_bert.tasks.classification import default_pooling, pool, pooling_of
 from keras_bert.tasks.targets import RowWords, Target
@@ -74,6 +74,7 @@ class Regression(Task):
     label_name = "value"
     needs_pooling = True
     learns_from_texts = True
+    link: ClassVar[Link | None] = "identity"
     # A grid for numbers around 5,000 would span the way from 0, too.
     float_layers = (_HEAD,)
 

@@ -61,6 +61,7 @@ class Reranking(Regression):
     second_text = "required"
     second_name = "passage of each query"
     learns_from_texts = False
+    link = None
     library_task = "regression"
 
     def __init__(

@@ -88,6 +88,7 @@ class TokenClassification(Task):
     truncates = False
     second_text = "unused"
     places = "words"
+    link = "softmax"
 
     def __init__(
         self, model: keras.Model | Runtime, tokenizer: BaseTokenizer, *, labels: Sequence[str], max_length: int = 128

@@ -4,7 +4,7 @@ import inspect
 import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import keras
 import numpy as np
@@ -16,6 +16,7 @@ from keras_bert.data.schemas import SCHEMAS, compares_rows, list_feature
 from keras_bert.objectives.base import Objective, means
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.compression import Distillation
+from keras_bert.options.fine_tuning import StartHead
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.calibration import Calibration
@@ -23,7 +24,8 @@ from keras_bert.tasks.checks import check_keras, check_same_length, is_keras_mod
 from keras_bert.tasks.retrieval import Retrieval
 from keras_bert.training.history import Entry, History
 from keras_bert.training.masks import keep_zeros
-from keras_bert.training.trainer import Trainer, seed_dropout, seeded_weights, validation_rows
+from keras_bert.training.new_head import draw_head, fit_head, has_drawn_head
+from keras_bert.training.trainer import Trainer, seed_dropout, validation_rows
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -43,6 +45,7 @@ def fit(
     distillation: Distillation = Distillation(),
     class_weights: Mapping[str, float] | Sequence[float] | None = None,
     validation_split: float = 0.0,
+    start_head: StartHead = "auto",
     verbose: int = 1,
     **training: Any,
 ) -> History:
@@ -59,6 +62,7 @@ def fit(
         distillation: the temperature, and the share of the label in the loss of rows with a label and an answer.
         class_weights: weights of the labels in the loss: numbers in the order of `task.labels`, or label -> number.
         validation_split: share of the rows, the last ones, that choose the weights to keep; 0 keeps the last weights.
+        start_head: how a new head starts, see `keras_bert.training.new_head.fit_head`.
         verbose: 1 shows a progress bar, 0 none.
         training: settings of `Training`, such as `epochs`, `batch_size`, `learning_rate` and `seed`; `precision` is
             `auto` by default.
@@ -78,6 +82,7 @@ def fit(
         4
     """
     check_trainable(task, "trained")
+    check("fit", "start_head", start_head in get_args(StartHead), f"be one of {get_args(StartHead)}", start_head)
     settings = Training(**{"precision": "auto", **training})
     arguments, pairs = read_columns(task, data, pairs)
     if probabilities is None:
@@ -91,9 +96,15 @@ def fit(
     if task.second_text == "optional":
         task.pairs = pairs is not None
     weights = read_class_weights(class_weights, task.labels)
-    draw_head(task, settings.seed)
+    is_new = has_drawn_head(task)
+    if is_new:
+        draw_head(task, settings.seed)
     if task.label_name in rows:
         task.start_head(learned[task.label_name], weights, learned)
+    if is_new:
+        with task._attached(task.adapter):
+            source = batches(task, learned, validation_rows(task.max_length), shuffle=True, seed=settings.seed)
+            fit_head(task, source, start_head, weights)
     objective: Objective = task.objective(weights)
     if probabilities is not None:
         objective = DistillationObjective(task.objective(weights), None, distillation)
@@ -188,17 +199,6 @@ def train(
     # It was measured on the answers from before.
     task.calibration = Calibration()
     return history
-
-
-def draw_head(task: Task, seed: int) -> None:
-    """Draws the weights of a new head by a seed, if they are still those that `build` drew."""
-    weights, drawn = {weight.path: weight for weight in task.model.weights}, task.drawn_weights
-    if drawn and all(np.array_equal(weights[path], array) for path, array in drawn.items()):
-        with seeded_weights(seed):
-            redrawn = {weight.path: weight for weight in task.rebuilt(task.encoder).model.weights}
-        for path in drawn:
-            weights[path].assign(redrawn[path])
-    task.drawn_weights = {}
 
 
 def count_steps(task: Task, rows: Rows, training: Training) -> int:

@@ -147,6 +147,9 @@ class Loop:
         if progress.ended:
             return
         trainer.trace(batches)
+        if self._select is not None and not done:
+            # A head may be fitted before the first step: no training ends below its start.
+            self._keep_if_best(self._validate("validation before the first step"))
         while not progress.ended:
             start = time.monotonic()
             parts = [next(source) for _ in range(accumulation)]
@@ -224,9 +227,7 @@ class Loop:
         times = self._clock.times()
         progress.ended = progress.step >= trainer.steps
         if progress.step in self._validate_at:
-            held_out = {f"validation_{name}": value for name, value in trainer.evaluate(self._validation).items()}
-            self._check({name: (value, 1.0) for name, value in held_out.items()}, f"validation after {self._place()}")
-            entry |= held_out
+            entry |= self._validate(f"validation after {self._place()}")
             self._keep_if_best(entry)
         progress.history.append(entry)
         logger.info("%s", json.dumps(entry | times))
@@ -238,6 +239,11 @@ class Loop:
         )
         progress.window.clear()
         self._clock = Clock()
+
+    def _validate(self, where: str) -> Entry:
+        held_out = {f"validation_{name}": value for name, value in self._trainer.evaluate(self._validation).items()}
+        self._check({name: (value, 1.0) for name, value in held_out.items()}, where)
+        return held_out
 
     def _describe_window(self) -> Entry:
         """The step, its learning rate and the mean of every metric since the last entry."""

@@ -54,8 +54,9 @@ class Trainer(TrainingStep):
             on_progress: called with the number of finished steps, the number of all steps and a short description.
             log_every: number of steps between two entries of the history; None for even distances, see `entry_steps`.
             validations: number of validations, evenly spread; the last one follows the last step.
-            select: the validation metric whose best value chooses the weights to keep. Smaller is better if its name
-                ends with `loss`, `error` or `perplexity`. None keeps the last weights.
+            select: the validation metric whose best value chooses the weights to keep, those from before the first step
+                among them. Smaller is better if its name ends with `loss`, `error` or `perplexity`. None keeps the last
+                weights.
             patience: number of validations without improvement after which training stops; None for no early stopping.
             checkpoints: a folder for checkpoints, the same for all workers; the chief writes them. A resumed training
                 ends with the same weights, bit for bit, as an uninterrupted one. It may resume on another number of

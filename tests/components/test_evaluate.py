@@ -14,7 +14,7 @@ import pytest
 import keras_bert
 from components.artifacts.evaluation import Blessing, Decision, Evaluation, MeasuredModel, SeedScores
 from components.artifacts.pushed import Pushed
-from components.artifacts.standard import EdgeModel, TaskExamples
+from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.evaluate import evaluate
 from components.examples.registry import read_rows
 from components.push import push
@@ -25,8 +25,10 @@ from components.scoring.registry import TASK_SCORING
 from components.scoring.vector_drift import compare_vectors
 from components.sources.pushed_version import PushedVersion
 from components.sources.table import TableSource
+from components.training.frozen_head import write_frozen_head
 from keras_bert.data.records import read_features
 from keras_bert.export.attachments import attach_entries
+from keras_bert.training.new_head import FittedHead
 from tests.components import tuning_job
 from tests.samples import long_but
 
@@ -87,6 +89,25 @@ def test_files_and_the_version_before_stand_beside_the_models(tmp_path, line, mo
     assert (note, total - done) == ("pushed before", evaluation["rows"]["test"])
     starts = {note: done for done, _, note in reports}
     assert starts["timing student"] - starts["timing teacher"] == 2 * 3 * evaluation["rows"]["test"]
+
+
+def test_the_head_on_the_encoder_before_fine_tuning_is_a_baseline_that_only_warns(tmp_path, line):
+    artifacts, teacher = line("classification"), Model(tmp_path / "teacher")
+    shutil.copytree(artifacts.lopsided.path, teacher.path)
+    trained = keras_bert.load(artifacts.teacher.path)
+    weights = {weight.path: weight.numpy() for weight in trained.model.weights}
+    write_frozen_head(teacher, FittedHead(weights, 10, 0.5, 1.0))
+    given = {"teachers": [teacher], "checkpoint": artifacts.pretrained, "baselines": False}
+    evaluation, decision = run(tmp_path, artifacts, **given)
+    scores = {name: model["metrics"]["accuracy"]["mean"] for name, model in evaluation["models"].items()}
+    assert scores["frozen encoder"] == pytest.approx(accuracy(artifacts, artifacts.teacher, "test"))
+    assert scores["frozen encoder"] > scores["teacher"]
+    assert not any("frozen encoder" in reason for reason in decision["reasons"])
+    assert any("of the baseline frozen encoder" in warning for warning in decision["warnings"])
+    # Other heads than fitted ones have no such row.
+    shutil.rmtree(tmp_path / "evaluation")
+    given["teachers"] = [artifacts.teacher]
+    assert list(run(tmp_path, artifacts, **given)[0]["models"]) == ["teacher"]
 
 
 def test_engines_that_files_were_compiled_for_are_asked(tmp_path, line, monkeypatch):

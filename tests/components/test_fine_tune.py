@@ -16,6 +16,7 @@ from components.examples.question_answering import tune_threshold
 from components.examples.registry import read_rows
 from components.fine_tune import fine_tune
 from components.scoring.registry import TASK_SCORING
+from components.training.frozen_head import open_frozen
 from components.training.model_folder import read_model
 from components.training.tuning import ClassWeights
 from keras_bert.data.records import read_features
@@ -113,7 +114,7 @@ def test_training_starts_from_the_frequencies_of_the_labels(
     line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]], task: str, class_weights: ClassWeights
 ) -> None:
     artifacts = line(task)
-    run(artifacts, tmp_path / "model", class_weights=class_weights)
+    run(artifacts, tmp_path / "model", class_weights=class_weights, head="random")
     made: Any = read_model(Model(tmp_path / "model"))
     description = read_features(artifacts.examples.path)
     counts = np.array([description["labels"]["train"].get(label, 0) for label in made.labels])
@@ -124,6 +125,24 @@ def test_training_starts_from_the_frequencies_of_the_labels(
     logs = np.log(present + 0.5)
     expected = logs - np.log(absent + 0.5) if task == "multi_label" else logs - logs.mean()
     np.testing.assert_allclose(made.model.get_layer("classifier").bias.numpy(), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("task", ["classification", "multi_label", "regression", "token_classification"])
+def test_training_starts_from_a_head_that_is_fitted_to_the_encoder_as_it_is(
+    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]], task: str
+) -> None:
+    artifacts = line(task)
+    model = run(artifacts, tmp_path / "model", head="fitted")
+    scoring, rows = TASK_SCORING[task], read_rows(artifacts.examples, "train")
+    made, frozen, drawn = (
+        read_model(model),
+        open_frozen(artifacts.pretrained, model),
+        read_model(run(artifacts, tmp_path / "drawn", head="random")),
+    )
+    assert scoring.answer(frozen, rows) == scoring.answer(made, rows)
+    scores = [scoring.score(rows, scoring.answer(one, rows), list(one.labels)).metrics for one in (made, drawn)]
+    metric = scoring.metrics(made.labels)[0]
+    assert scores[0][metric] > scores[1][metric]
 
 
 @pytest.mark.parametrize("task", ["classification", "multi_label", "token_classification", "question_answering"])
@@ -199,7 +218,8 @@ def test_a_cross_encoder_begins_a_re_ranker_with_its_head(
 def test_a_seed_has_a_head_of_its_own(line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]]) -> None:
     training = [dataclasses.replace(TRAINING, seed=seed) for seed in (3, 4, 3)]
     made = [
-        run(line("regression"), tmp_path / str(n), training=one_training) for n, one_training in enumerate(training)
+        run(line("regression"), tmp_path / str(n), training=one_training, head="random")
+        for n, one_training in enumerate(training)
     ]
     prints = [model.fingerprint() for model in made]
     assert prints[0] == prints[2] != prints[1]

@@ -7,7 +7,7 @@ import pytest
 
 from components.dsl.canonical import canonical
 from components.dsl.errors import InputError
-from components.training.tuning import ClassWeights, build_task, find_class_weights, initialize_bias
+from components.training.tuning import build_task, find_class_weights
 from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.embedding import Embedding
@@ -74,19 +74,8 @@ def test_every_task_is_built_of_what_its_examples_say(
     assert restored.head() == head
 
 
-@pytest.mark.parametrize("class_weights", ["none", "balanced"])
-def test_a_new_head_starts_from_the_frequencies_of_training_alone(class_weights: ClassWeights) -> None:
-    tagger = build("token_classification", labels=LABELS)
-    description = {**FEATURES, "settings": {"labels": LABELS}}
-    initialize_bias(tagger, description, find_class_weights(FEATURES, LABELS, class_weights))
-    totals = np.array([1.0, 0.0, 5.0] if class_weights == "none" else [3.0, 0.0, 3.0]) + 0.5
-    bias = tagger.model.get_layer("classifier").bias.numpy()
-    np.testing.assert_allclose(bias, np.log(totals) - np.log(totals).mean(), rtol=1e-5)
-
-
 def test_a_new_head_of_numbers_answers_their_mean() -> None:
     task = build("regression", mean=5200.0, standard_deviation=1800.0)
-    initialize_bias(task, {"settings": {"mean": 5200.0, "standard_deviation": 1800.0}})
     task.model.get_layer("regressor").kernel.assign(np.zeros((4, 1)))
     assert task.predict(["a", "a a"]) == [5200.0, 5200.0]
 

@@ -1,11 +1,17 @@
 """A tokenizer of words parted by blanks, in plain Python: task tests run where TensorFlow is not installed, too."""
 
+import itertools
+
 import numpy as np
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 class Rows(list):
+    @property
+    def flat_values(self):
+        return np.array([*itertools.chain(*self)], "int32")
+
     def to_list(self):
         return list(self)
 

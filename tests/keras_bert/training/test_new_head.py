@@ -1,0 +1,182 @@
+"""The start of a new head: the optimum on frozen vectors, where it is better than constant answers."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from scipy.special import expit, softmax
+from sklearn.linear_model import LogisticRegression, Ridge
+
+import keras_bert
+from keras_bert.core.losses import IGNORED
+from keras_bert.tasks.base import Link, Task
+from keras_bert.tasks.classification import Classification
+from keras_bert.tasks.multi_label import MultiLabelClassification
+from keras_bert.tasks.regression import Regression
+from keras_bert.tasks.token_classification import TokenClassification
+from keras_bert.training.fit import batches, read_rows
+from keras_bert.training.new_head import FittedHead, draw_head, fit_head, fit_linear, has_drawn_head
+from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
+
+pytestmark = pytest.mark.usefixtures("eager")
+
+QUICK: dict[str, Any] = {"batch_size": 8, "xla": "off", "precision": "float32", "verbose": 0, "epochs": 1}
+CHANCE = np.random.default_rng(0)
+VECTORS = CHANCE.normal(size=(80, 6)) * [5, 1, 1, 0.1, 1, 1] + 3
+SCORES = (VECTORS - VECTORS.mean(axis=0)) @ CHANCE.normal(size=(6, 3)) + CHANCE.normal(size=(80, 3)) * 3
+TEXTS = [" ".join(CHANCE.choice(("good", "bad", "film", "very", "a"), 5)) for _ in range(60)]
+LABELS = ["yes" if "good" in text else "no" for text in TEXTS]
+
+
+def probabilities(link: Link, kernel: Any, bias: Any) -> Any:
+    return {"softmax": lambda x: softmax(x, axis=1), "sigmoid": expit, "identity": lambda x: x}[link](
+        VECTORS @ kernel + bias
+    )
+
+
+def test_softmax_is_that_of_scikit_learn() -> None:
+    labels, row_weights = SCORES.argmax(axis=1), CHANCE.uniform(0.5, 2, 80)
+    model = fit_linear(VECTORS, np.eye(3)[labels], row_weights[:, None], 0.3, "softmax")
+    other = LogisticRegression(C=1 / 0.3, tol=1e-10, max_iter=10_000).fit(VECTORS, labels, row_weights)
+    np.testing.assert_allclose(probabilities("softmax", *vars(model).values()), other.predict_proba(VECTORS), atol=1e-5)
+
+
+def test_sigmoids_are_those_of_scikit_learn() -> None:
+    flags = SCORES.mean(axis=0) < SCORES
+    weights = np.where(flags, [1.0, 2.0, 3.0], 1.0)
+    model = fit_linear(VECTORS, flags.astype("float64"), weights, 2.0, "sigmoid")
+    for number in range(3):
+        one = LogisticRegression(C=1 / 2, tol=1e-10, max_iter=10_000)
+        one.fit(VECTORS, flags[:, number], weights[:, number])
+        expected = one.predict_proba(VECTORS)[:, 1]
+        actual = probabilities("sigmoid", *vars(model).values())[:, number]
+        np.testing.assert_allclose(actual, expected, atol=1e-5)
+
+
+def test_numbers_are_those_of_a_ridge_regression_from_any_start() -> None:
+    start = fit_linear(VECTORS, SCORES + 1, np.ones((80, 1)), 7.0, "identity")
+    for first in (None, start):
+        model = fit_linear(VECTORS, SCORES, np.ones((80, 1)), 0.5, "identity", first)
+        other = Ridge(alpha=0.5).fit(VECTORS, SCORES)
+        np.testing.assert_allclose(model.kernel, other.coef_.T, atol=1e-5)
+        np.testing.assert_allclose(model.bias, other.intercept_, atol=1e-5)
+
+
+def fit(task: Task, *columns: Any, teacher: Task | None = None, **options: Any) -> FittedHead | None:
+    return fit_head(task, batches(task, read_rows(task, columns), 16, shuffle=True), teacher=teacher, **options)
+
+
+def classifier(labels: tuple[str, ...] = ("no", "yes")) -> Classification:
+    keras.utils.set_random_seed(1)
+    return Classification.build(make_encoder(), make_tokenizer(), labels=labels, max_length=8, pooling="mean")
+
+
+def kernel_of(task: Task) -> Any:
+    return task.model.layers[-1].kernel.numpy()
+
+
+def test_a_head_starts_where_it_answers_best() -> None:
+    task = classifier(("no", "yes", "never"))
+    fitted = fit(task, TEXTS, LABELS)
+    assert fitted is not None
+    assert (fitted.rows, fitted.gain > 0.3) == (60, True)
+    assert keras_bert.evaluate(task, TEXTS, LABELS)["accuracy"] > 0.9
+    # A label of no row has a finite logit.
+    assert np.isfinite(task.model.layers[-1].bias.numpy()).all()
+    layer = task.model.layers[-1]
+    np.testing.assert_array_equal(fitted.weights[layer.kernel.path], layer.kernel.numpy())
+
+
+def test_labels_that_vectors_say_nothing_about_keep_the_random_head() -> None:
+    task, labels = classifier(), list(CHANCE.choice(["no", "yes"], 60))
+    before = kernel_of(task)
+    fitted = fit(task, TEXTS, labels)
+    assert fitted is not None
+    assert fitted.gain < 0.15
+    np.testing.assert_array_equal(kernel_of(task), before)
+    fit(task, TEXTS, labels, how="fitted")
+    assert not np.array_equal(kernel_of(task), before)
+    assert fit(task, TEXTS, labels, how="random") is None
+
+
+def test_few_rows_keep_the_random_head() -> None:
+    task = classifier()
+    assert fit(task, TEXTS[:9], LABELS[:9]) is None
+    with pytest.raises(
+        ValueError, match=r"^fit\.start_head must be 'auto' or 'random' for fewer than 10 rows, got 'fi"
+    ):
+        task.fit(TEXTS[:9], LABELS[:9], start_head="fitted", **QUICK)
+    with pytest.raises(ValueError, match=r"^fit\.start_head must be one of \('auto', 'fitted', 'random'\), got 'zero'"):
+        task.fit(TEXTS, LABELS, start_head="zero", **QUICK)
+
+
+def test_several_labels_numbers_and_tags_start_likewise() -> None:
+    counts = [text.count("good") * 1000.0 + 5000 for text in TEXTS]
+    several = [[name for name in ("good", "bad") if name in text] for text in TEXTS]
+    words = [text.split() for text in TEXTS]
+    tags = [["B-x" if word == "good" else "O" for word in sentence] for sentence in words]
+    encoder, tokenizer = make_encoder(), make_tokenizer()
+    flagged = MultiLabelClassification.build(encoder, tokenizer, labels=["bad", "good"], max_length=8, pooling="mean")
+    numbers = Regression.build(encoder, tokenizer, max_length=8, pooling="mean")
+    tagger = TokenClassification.build(encoder, tokenizer, labels=["B-x", "O"], max_length=8)
+    numbers.start_head(np.array(counts))
+    for task, columns in ((flagged, (TEXTS, several)), (numbers, (TEXTS, counts)), (tagger, (words, tags))):
+        fitted = fit(task, *columns)
+        assert fitted is not None
+        assert fitted.gain > 0.3
+    assert keras_bert.evaluate(flagged, TEXTS, several)["micro_f1"] > 0.9
+    assert keras_bert.evaluate(numbers, TEXTS, counts)["absolute_error"] < 200
+    assert keras_bert.evaluate(tagger, words, tags)["accuracy"] > 0.95
+    assert IGNORED == -1
+
+
+def test_class_weights_and_answers_count() -> None:
+    weighted, answered = classifier(), classifier()
+    fit(weighted, TEXTS, LABELS, how="fitted", class_weights=[1.0, 50.0])
+    plain = classifier()
+    fit(plain, TEXTS, LABELS, how="fitted")
+    share = [np.mean(np.stack(list(task.outputs(TEXTS))) @ [-1, 1]) for task in (weighted, plain)]
+    assert share[0] > share[1] + 0.5
+    # Answers stand in the place of labels, but where a row has none.
+    answers = np.array([[0.2, 0.8]] * 30 + [[np.nan, np.nan]] * 30)
+    answered.fit(TEXTS, ["yes"] * 60, probabilities=answers, start_head="fitted", steps=1, learning_rate=1e-9, **QUICK)
+    shares = softmax(np.stack(list(answered.outputs(TEXTS))), axis=1)[:, 1]
+    assert 0.8 < shares.mean() < 0.97
+
+
+def test_a_student_keeps_the_head_of_its_teacher_unless_another_is_nearer() -> None:
+    teacher = classifier()
+    fit(teacher, TEXTS, LABELS)
+    twin = Classification(
+        keras.models.clone_model(teacher.model), teacher.tokenizer, labels=teacher.labels, max_length=8
+    )
+    twin.model.set_weights(teacher.model.get_weights())
+    fitted = fit(twin, TEXTS, LABELS, teacher=teacher, is_copied=True)
+    assert fitted is not None
+    np.testing.assert_array_equal(kernel_of(twin), kernel_of(teacher))
+    twin.model.layers[-1].kernel.assign(-kernel_of(teacher))
+    fit(twin, TEXTS, LABELS, teacher=teacher, is_copied=True)
+    same = [answer.label for answer in twin.predict(TEXTS)] == [answer.label for answer in teacher.predict(TEXTS)]
+    assert same
+
+
+def test_only_drawn_heads_are_drawn_again() -> None:
+    task = classifier()
+    assert has_drawn_head(task)
+    before = kernel_of(task)
+    draw_head(task, 5)
+    assert not np.array_equal(kernel_of(task), before)
+    assert has_drawn_head(task)
+    task.fit(TEXTS, LABELS, **QUICK)
+    assert not has_drawn_head(task)
+
+
+def test_fine_tuning_starts_from_the_fitted_head_and_never_ends_below_it() -> None:
+    for rate, start in ((1e-9, "auto"), (1.0, "fitted")):
+        task = classifier()
+        task.fit(TEXTS, LABELS, validation_split=0.3, start_head=start, learning_rate=rate, seed=3, **QUICK)
+        assert keras_bert.evaluate(task, TEXTS[-18:], LABELS[-18:])["accuracy"] > 0.85
+    random = classifier()
+    random.fit(TEXTS, LABELS, start_head="random", learning_rate=1e-9, seed=3, **QUICK)
+    assert keras_bert.evaluate(random, TEXTS, LABELS)["loss"] > keras_bert.evaluate(task, TEXTS, LABELS)["loss"] + 0.1
