@@ -2,6 +2,7 @@
 
 import json
 
+import keras
 import numpy as np
 import pytest
 
@@ -17,6 +18,9 @@ from keras_bert.families.pre_norm.settings import PreNorm
 from keras_bert.models.encoder import build_encoder, config_of, encoder_of, input_names, padding_effect
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.models.saving import load_model, save_model
+from keras_bert.tasks.classification import build_classifier
+from keras_bert.tasks.regression import build_regressor
+from keras_bert.tasks.token_classification import build_tagger
 from tests.keras_bert.models.test_encoder import make_inputs, randomize
 from tests.keras_bert.tiny import tiny_config
 
@@ -134,3 +138,15 @@ def test_shape_is_refused(variant, changes, message):
     segments = {"num_segments": 0} if isinstance(variant, ModernBERT) else {}
     with pytest.raises(ValueError, match=rf"^EncoderShape\.{message}"):
         EncoderShape(**{**shape, **segments, **changes}, variant=variant)
+
+
+def test_a_head_is_the_last_layer_and_linear_in_its_inputs(model):
+    encoder = encoder_of(model)
+    inputs = make_inputs(batch=2, length=5)
+    values = {name: inputs[name] for name in input_names(encoder)}
+    pooled = build_classifier(encoder, 3, pooling="mean"), build_regressor(encoder, pooling="mean")
+    for built in (*pooled, build_tagger(encoder, 3)):
+        head = built.layers[-1]
+        vectors = np.asarray(keras.Model(built.input, head.input)(values, training=False))
+        expected = np.asarray(built(values, training=False))
+        np.testing.assert_allclose(vectors @ head.kernel.numpy() + head.bias.numpy(), expected, atol=1e-5)
