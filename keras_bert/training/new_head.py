@@ -271,7 +271,7 @@ def _fit_with_penalty(rows: HeadRows, link: Link, copied: LinearModel | None) ->
     folds = range(_FOLDS) if len(numbers) < _FEW_ROWS else range(1)
     parts = [(_smoothed(rows.take(numbers != fold), link), rows.take(numbers == fold)) for fold in folds]
     first_loss = float(np.mean([rest.loss(copied or _constant(learnt, link), link) for learnt, rest in parts]))
-    unit = np.square(rows.vectors - rows.vectors.mean(axis=0)).sum(axis=1).mean()
+    unit = max(np.square(rows.vectors - rows.vectors.mean(axis=0)).sum(axis=1).mean(), 1e-12)
     models = [_constant(learnt, link) for learnt, _ in parts]
     best, chosen, share = np.inf, _STRONGEST, _STRONGEST
     while share >= _WEAKEST:

@@ -64,7 +64,8 @@ def test_training_stops_when_patience_is_at_an_end_and_keeps_the_best_weights(li
     artifacts = line("regression")
     # The rate rises to the end, and soon is too high.
     training = dataclasses.replace(TRAINING, steps=40, learning_rate=0.2, warmup=1.0)
-    model = run(artifacts, tmp_path / "model", training=training, selection=Selection(validations=20, patience=2))
+    selection = Selection(validations=20, patience=2)
+    model = run(artifacts, tmp_path / "model", training=training, selection=selection, head="random")
     seen = history(model, "validation_loss")
     best = min(seen)
     assert 1 < len(seen) < 20

@@ -157,9 +157,9 @@ def test_a_model_learns_from_the_answers_alone(checkpoint: Path, tmp_path: Path,
         start, shape = Model(checkpoint / "model"), Student(num_heads=1)
         distill.run(**given, teacher=start, student=model, shape=shape, untrained=VectorSettings())
     task = tuning_job.read_model(model)
-    answers = [answer.label for answer in task.predict(["cow hen", "oak fir"])]
+    answers = [answer.label for answer in task.predict(["one old old cow hen", "one old old oak fir"])]
     assert answers == ["animal", "plant"]
-    probabilities = [answer.probability for answer in task.predict(["cow hen", "oak fir"])]
+    probabilities = [answer.probability for answer in task.predict(["one old old cow hen", "one old old oak fir"])]
     np.testing.assert_allclose(probabilities, [0.9, 0.8], atol=0.15)
 
 

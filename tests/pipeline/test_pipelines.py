@@ -74,7 +74,7 @@ def test_every_step_reads_from_the_steps_it_needs(
         **({"distill": {"fine_tune", "ingest_examples"}} if student else {}),
         **({"quantize": {last, "ingest_examples"}} if quantization else {}),
         "export_model": {"quantize" if quantization else last, "ingest_examples"},
-        "evaluate": {"fine_tune", last, "export_model", "ingest_examples"},
+        "evaluate": {model, "fine_tune", last, "export_model", "ingest_examples"},
         "push": {"export_model", "evaluate", "ingest_examples", *(steps.keys() & {"ingest_corpus"})},
     }
     assert reads(wire(tmp_path, text)) == expected
@@ -108,7 +108,7 @@ def test_each_seed_has_steps_of_its_own_and_one_evaluation_reads_all(tmp_path: P
         "export_model-0": {"quantize-0", "ingest_examples"},
         "export_model-1": {"quantize-1", "ingest_examples"},
         "evaluate": {
-            "ingest_examples",
+            *("import_checkpoint", "ingest_examples"),
             *("fine_tune-0", "fine_tune-1", "distill-0", "distill-1", "export_model-0", "export_model-1"),
         },
         "push": {"export_model-0", "export_model-1", "evaluate", "ingest_examples"},
@@ -325,7 +325,7 @@ def test_a_fitted_vocabulary_stands_between_the_start_and_all_else(tmp_path: Pat
         "fine_tune": {"fit_vocabulary", "ingest_examples"},
         "distill": {"fine_tune", "ingest_examples"},
         "export_model": {"distill", "ingest_examples"},
-        "evaluate": {"fine_tune", "distill", "export_model", "ingest_examples"},
+        "evaluate": {"fit_vocabulary", "fine_tune", "distill", "export_model", "ingest_examples"},
         "push": {"evaluate", "export_model", "ingest_examples"},
     }
     assert values(pipeline)["fit_vocabulary"] == {"size": 500, "min_count": 1}
@@ -386,7 +386,7 @@ def test_the_teachers_of_all_seeds_label_the_rows_of_one_student(tmp_path: Path)
     inputs = reads(wire(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + "[distillation]\nteachers = 'seeds'\n", "seeds=3"))
     assert inputs["label_with_teacher-0"] == {"import_checkpoint", "ingest_examples", *teachers}
     assert [name for name in inputs if name.startswith(("distill", "export"))] == ["distill-0", "export_model-0"]
-    assert inputs["evaluate"] == {"ingest_examples", *teachers, "distill-0", "export_model-0"}
+    assert inputs["evaluate"] == {"import_checkpoint", "ingest_examples", *teachers, "distill-0", "export_model-0"}
 
 
 @pytest.mark.parametrize("setting", ["overlap", "near_overlap"])
