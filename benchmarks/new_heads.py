@@ -9,6 +9,7 @@ import argparse
 import collections
 import csv
 import random
+import re
 import statistics
 import tempfile
 from collections.abc import Iterator
@@ -44,7 +45,8 @@ class Rows(NamedTuple):
 
     def take(self, places: Any) -> "Rows":
         """Some of the rows."""
-        return Rows(*([column[place] for place in places] if column else None for column in self))
+        columns: list[Any] = [column and [column[place] for place in places] for column in self]
+        return Rows(*columns)
 
 
 def main() -> None:
@@ -127,50 +129,37 @@ def score_words(kind: str, train: Rows, test: Rows) -> float:
     )
     truth = [np.array([[label in row for label in labels] for row in rows.labels]) for rows in (train, test)]
     model.fit(train.texts, truth[0] if several else train.labels)
-    answers = model.predict(test.texts)
+    answers: Any = model.predict(test.texts)
     return float(f1_score(truth[1], answers, average="micro") if several else np.mean(answers == np.array(test.labels)))
 
 
 def read(data: Path, kind: str) -> tuple[Rows, Rows]:
     """All training rows and the test rows of a data set."""
+    test = {"banking77": "test", "wnut17": "test", "entity_types": "test"}.get(kind, "dev")
+    return read_part(data, kind, "train"), read_part(data, kind, test)
+
+
+def read_part(data: Path, kind: str, part: str) -> Rows:
+    """The rows of a file."""
     if kind in ("wnut17", "entity_types"):
-        files = (data / "wnut17" / name for name in ("wnut17train.conll", "emerging.test.annotated"))
-        tagged = [read_tags(file) for file in files]
+        file = data / "wnut17" / {"train": "wnut17train.conll", "test": "emerging.test.annotated"}[part]
+        parts = [text.splitlines() for text in re.split(r"\n\s*\n", file.read_text().strip())]
+        words, tags = ([[line.split("\t")[place] for line in lines] for lines in parts] for place in (0, 1))
         if kind == "wnut17":
-            return tagged[0], tagged[1]
-        types = [[sorted({tag[2:] for tag in tags if tag != "O"}) for tags in rows.labels] for rows in tagged]
-        texts = [[" ".join(words) for words in rows.texts] for rows in tagged]
-        return Rows(texts[0], types[0]), Rows(texts[1], types[1])
+            return Rows(words, tags)
+        return Rows([" ".join(row) for row in words], [sorted({tag[2:] for tag in row if tag != "O"}) for row in tags])
     if kind == "banking77":
-        tables = [list(csv.DictReader((data / kind / f"{part}.csv").open())) for part in ("train", "test")]
-        return tuple(Rows([row["text"] for row in rows], [row["category"] for row in rows]) for rows in tables)
-    folder = data / ("sst2" if kind == "sst2" else "stsb")
-    tables = [
-        list(csv.DictReader((folder / f"{part}.tsv").open(), delimiter="\t", quoting=csv.QUOTE_NONE))
-        for part in ("train", "dev")
-    ]
+        table = csv.DictReader((data / kind / f"{part}.csv").open())
+        return Rows(*map(list, zip(*((row["text"], row["category"]) for row in table), strict=True)))
+    file = data / ("sst2" if kind == "sst2" else "stsb") / f"{part}.tsv"
+    table = csv.DictReader(file.open(), delimiter="\t", quoting=csv.QUOTE_NONE)
     if kind == "sst2":
-        return tuple(Rows([row["sentence"] for row in rows], [row["label"] for row in rows]) for rows in tables)
-    scored = [[row for row in rows if row["score"]] for rows in tables]
-    as_label: Any = float if kind == "stsb" else lambda text: "same" if float(text) >= PARAPHRASE else "other"
-    return tuple(
-        Rows(
-            *([row[name] for row in rows] for name in ("sentence1",)),
-            [as_label(row["score"]) for row in rows],
-            [row["sentence2"] for row in rows],
-        )
-        for rows in scored
-    )
-
-
-def read_tags(file: Path) -> Rows:
-    """Words and tags of sentences, which blank lines separate."""
-    sentences = [
-        [line.split("\t") for line in part.splitlines()] for part in file.read_text().split("\n\n") if part.strip()
-    ]
-    return Rows(
-        [[line[0] for line in lines] for lines in sentences], [[line[1] for line in lines] for lines in sentences]
-    )
+        return Rows(*map(list, zip(*((row["sentence"], row["label"]) for row in table), strict=True)))
+    rows = [row for row in table if row["score"]]
+    scores: list[Any] = [float(row["score"]) for row in rows]
+    if kind == "pairs":
+        scores = ["same" if score >= PARAPHRASE else "other" for score in scores]
+    return Rows([row["sentence1"] for row in rows], scores, [row["sentence2"] for row in rows])
 
 
 if __name__ == "__main__":
