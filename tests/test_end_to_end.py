@@ -219,19 +219,15 @@ def test_an_undisturbed_second_root_gets_the_same_models(jobs: dict[str, Path]) 
 
 
 @pytest.mark.long
-def test_a_model_that_is_not_good_enough_is_not_pushed(jobs: dict[str, Path]) -> None:
+def test_a_model_that_is_not_good_enough_is_not_pushed_and_its_report_says_so(jobs: dict[str, Path]) -> None:
     assert list(states(jobs["again"]).items()) == [*((step, "ran") for step in STEPS[:-1]), ("push", "refused")]
     assert "it was not blessed: tflite int8 accuracy" in executions(jobs["again"])[-1].message
     assert not (jobs["again"] / "root" / "pushed").exists()
+    check_report(jobs["again"], ["not pushed, because it was not blessed", "Not blessed", "refused"])
 
 
 def test_a_run_leaves_a_report(tiny: Path) -> None:
     check_report(tiny, ["farm", "tflite int8, 24 test rows", "Calibration of tflite int8", "Rows as the model sees"])
-
-
-@pytest.mark.long
-def test_a_run_that_pushes_nothing_leaves_a_report(jobs: dict[str, Path]) -> None:
-    check_report(jobs["again"], ["not pushed, because it was not blessed", "Not blessed", "refused"])
 
 
 @pytest.mark.long

@@ -88,7 +88,7 @@ def test_the_teacher_learns_what_no_word_tells(line):
 
 
 @pytest.mark.long
-def test_the_table_has_the_scores_of_each_model_and_of_bm25(pushed):
+def test_the_table_has_the_scores_of_each_model_of_bm25_and_of_the_checkpoint_as_it_was(pushed, line):
     metrics = pushed[1].read()
     codes = ["tflite int8, int8 vectors", "tflite int8, binary vectors", "tflite int8, binary vectors, rescored"]
     files = ["tflite float32", "tflite int8", *codes, "onnx float32"]
@@ -97,30 +97,20 @@ def test_the_table_has_the_scores_of_each_model_and_of_bm25(pushed):
         assert list(model.metrics) == list(METRICS)
     assert metrics.metric == "ndcg_at_10"
     assert metrics.models["tflite int8"].metrics["ndcg_at_10"].mean > metrics.models["BM25"].metrics["ndcg_at_10"].mean
-
-
-@pytest.mark.long
-def test_the_table_has_the_checkpoint_as_it_was(pushed, line):
     rows, scoring = read_rows(line.examples, "test"), TASK_SCORING["retrieval"]
     expected = scoring.score(rows, scoring.answer(read_model(line.pretrained), rows), []).metrics
-    assert {name: score.mean for name, score in pushed[1].read().models[UNTRAINED].metrics.items()} == expected
+    assert {name: score.mean for name, score in metrics.models[UNTRAINED].metrics.items()} == expected
 
 
 @pytest.mark.long
-def test_pushed_vectors_have_length_1(pushed):
+def test_a_pushed_folder_answers_with_vectors_of_length_1_and_has_a_card_and_a_page(pushed, line):
     folder, _ = pushed
     for name in (None, "model.onnx"):
         task = load(folder) if name is None else load_exported(folder, name)
         np.testing.assert_allclose(np.linalg.norm(task.predict(["a b", "c"]), axis=1), 1.0, atol=1e-5)
         assert task.normalize
-    assert json.loads((folder / "task.json").read_text())["normalize"] is True
-    assert "Vectors have length 1: inner products are cosines" in (folder / "README.md").read_text()
-
-
-@pytest.mark.long
-def test_a_pushed_folder_answers_and_has_a_card_and_a_page(pushed, line):
-    folder, _ = pushed
-    task = load(folder)
+    task, settings = load(folder), json.loads((folder / "task.json").read_text())
+    assert (settings["task"], settings["normalize"]) == ("retrieval", True)
     row = read_rows(line.examples, "test")[0]
     (similar,), (other,) = (
         next(iter(task.answer_values([row.query], [text]))) for text in (row.passages[0], row.negatives[0])
@@ -128,9 +118,9 @@ def test_a_pushed_folder_answers_and_has_a_card_and_a_page(pushed, line):
     assert similar > other
     card = (folder / "README.md").read_text()
     assert "A BERT that makes vectors of queries and passages." in card
+    assert "Vectors have length 1: inner products are cosines" in card
     assert "| ndcg at 10 |" in card or "| ndcg_at_10 |" in card
     assert '"task": "retrieval"' in (folder / "index.html").read_text()
-    assert json.loads((folder / "task.json").read_text())["task"] == "retrieval"
 
 
 @pytest.mark.long
