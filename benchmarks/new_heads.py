@@ -112,9 +112,9 @@ def score(task: Any, test: Rows) -> float:
     if task.name == "regression":
         return correlations(task.predict(test.texts, test.seconds), test.labels)["spearman"]
     if task.name == "multi_label":
-        answers = np.stack(list(task.outputs(test.texts))) > 0
+        flags = np.stack(list(task.outputs(test.texts))) > 0
         truth = [[label in row for label in task.labels] for row in test.labels]
-        return float(f1_score(truth, answers, average="micro", zero_division=0))
+        return float(f1_score(truth, flags, average="micro", zero_division=0))
     answers = [answer.label for answer in task.predict(test.texts, test.seconds)]
     return float(np.mean([answer == label for answer, label in zip(answers, test.labels, strict=True)]))
 
