@@ -147,7 +147,7 @@ def test_every_step_runs_and_the_models_learn(tiny: Path) -> None:
     assert list(states(tiny).items()) == [(step, "ran") for step in STEPS]
     measured = metrics(tiny)
     models = measured["models"]
-    baselines, trained = ["majority class", "bag of n-grams"], ["teacher", "student"]
+    baselines, trained = ["majority class", "bag of n-grams", "frozen encoder"], ["teacher", "student"]
     assert list(models) == [*baselines, *trained, "tflite float32", "tflite int8", "onnx float32"]
     for name in (*trained, "tflite int8", "onnx float32"):
         assert mean(models[name], "accuracy") > mean(models["majority class"], "accuracy") + 0.2

@@ -261,7 +261,9 @@ class Loop:
         check("fit", "select", self._select in entry, rule, self._select)
         progress, value = self._progress, entry[self._select]
         sign = -1 if self._select.endswith(_SMALLER_IS_BETTER) else 1
-        if progress.best is None or sign * value > sign * progress.best:
+        # Of equal values the first one, but not that of weights which have learnt nothing yet.
+        is_start = progress.best is not None and progress.best_step == 0
+        if progress.best is None or sign * value > sign * progress.best or (is_start and value == progress.best):
             progress.best, progress.best_step, progress.waited = value, progress.step, 0
             self._best = self._trainer.weights()
         else:
