@@ -8,7 +8,7 @@ from components.dsl.component import Input, Output, component
 from components.training.model_folder import read_model, write_model
 from components.training.on_rows import VALIDATIONS, TrainingPhase, reproducible_scope, train_on_rows, training_work
 from components.training.students import build_distillation_objective, initialize_student, resume_student
-from components.training.tuning import VectorSettings, build_task, count_tuning_rows, start_head, tune_task
+from components.training.tuning import VectorSettings, build_task, count_tuning_rows, start_new_head, tune_task
 from keras_bert.options.compression import Distillation, Imitation, Student
 from keras_bert.options.training import Training
 
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
 
 
-@component(libraries=("keras", "numpy", "scipy", "tensorflow", "tensorflow-text"), kind="training", distributed=True)
+@component(
+    libraries=("keras", "numpy", "scipy", "tensorflow", "tensorflow-text", "threadpoolctl"),
+    kind="training",
+    distributed=True,
+)
 def distill(
     teacher: Input[Model],
     examples: Input[TaskExamples],
@@ -55,7 +59,8 @@ def distill(
         else:
             task, copied = resume_student(teacher_task, shape, read_model(general_student)), 0
         if not imitation.is_on:
-            start_head(task, examples, training, teacher=None if measure else teacher_task, is_copied=measure is None)
+            is_copied = measure is None and (copied > 0 or general_student is not None)
+            start_new_head(task, examples, training, teacher=None if measure else teacher_task, is_copied=is_copied)
         history = _train(teacher_task, task, examples, distillation, imitation, training)
     tune_task(task, examples)
     write_model(student, task, history, training.precision)

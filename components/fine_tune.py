@@ -13,7 +13,7 @@ from components.training.tuning import (
     build_task,
     count_tuning_rows,
     find_class_weights,
-    start_head,
+    start_new_head,
     tune_task,
 )
 from keras_bert.core.folders import ADAPTER_FOLDER
@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     from keras_bert.objectives.base import Objective
 
 
-@component(libraries=("keras", "numpy", "scipy", "tensorflow", "tensorflow-text"), kind="training", distributed=True)
+@component(
+    libraries=("keras", "numpy", "scipy", "tensorflow", "tensorflow-text", "threadpoolctl"),
+    kind="training",
+    distributed=True,
+)
 def fine_tune(
     pretrained: Input[Model],
     examples: Input[TaskExamples],
@@ -35,7 +39,7 @@ def fine_tune(
     pooling: Pooling | None = None,
     normalize: bool | None = None,
     class_weights: ClassWeights = "none",
-    head: StartHead = "auto",
+    start_head: StartHead = "auto",
     training: Training = Training(),
     selection: Selection = Selection(),
     adaptation: Adaptation | None = None,
@@ -54,7 +58,7 @@ def fine_tune(
         normalize: whether the vectors of an embedding or a retrieval have length 1; None keeps the setting of the
             pre-trained model, or is True if that model makes no vectors.
         class_weights: the weight of each label in the loss, see `find_class_weights`.
-        head: how a new head starts.
+        start_head: how a new head starts.
         training: how long and how to train.
         selection: which weights of the training to keep.
         adaptation: the adapter to train in place of the encoder's weights; None trains all weights. The adapter is
@@ -74,7 +78,7 @@ def fine_tune(
     with reproducible_scope(training.seed):
         initial = read_model(pretrained)
         task = build_task(initial, description, pooling, contrast, normalize=normalize)
-        fitted = start_head(task, examples, training, head, weights)
+        fitted = start_new_head(task, examples, training, start_head, weights)
         trained = apply_adaptation(task, adaptation)
         objective: Objective = task.objective(weights)
         if distillation is not None:

@@ -12,7 +12,7 @@ from keras_bert.core.checks import check
 from keras_bert.options.data import Pooling
 
 
-@component(libraries=("keras", "numpy", "scipy", "tensorflow", "tensorflow-text"), kind="training")
+@component(libraries=("keras", "numpy", "scipy", "tensorflow", "tensorflow-text", "threadpoolctl"), kind="training")
 def fit_head(
     encoder: Input[Model],
     examples: Input[TaskExamples],

@@ -169,7 +169,7 @@ def wire_fine_tuning(settings: Settings, start: Start, rows: Handle[TaskExamples
         examples=rows,
         pooling=settings.pooling,
         class_weights=table.class_weights,
-        head=table.start_head,
+        start_head=table.start_head,
         adaptation=settings.adaptation,
         contrast=settings.contrast,
         normalize=settings.normalize,

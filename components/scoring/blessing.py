@@ -171,12 +171,13 @@ def _compare_with_baselines(
         comparison = f"{shipped} {metric} {score:.2f} is {'not ' * reaches}below {points:.2f} of the baseline {name}"
         comparison += "" if difference is None else f": {difference}"
         if reaches:
-            if points == max(baselines.values()) and difference is not None and not difference.is_gain:
+            is_strongest = points == max(value for value in baselines.values() if _reaches(score, value))
+            if is_strongest and difference is not None and not difference.is_gain:
                 warnings.append(f"{comparison}; the difference is not significant; more test rows may show one")
         elif name == UNTRAINED and STUDENT in rows:
             warnings.append(f"{comparison}; a student is smaller than the checkpoint")
         elif name == FROZEN:
-            warnings.append(f"{comparison}; fine-tuning added less to this head than was lost on the way to the file")
+            warnings.append(f"{comparison}, which has the float encoder before fine-tuning and a linear head")
         elif thresholds.below_baseline == "refuse":
             refused.append(f"{comparison} (evaluation.below_baseline)")
         else:

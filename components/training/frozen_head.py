@@ -26,7 +26,7 @@ def open_frozen(checkpoint: Model, teacher: Model) -> "Task":
 
     task = read_model(teacher).rebuilt(read_model(checkpoint).encoder)
     with np.load(teacher.file(FROZEN_HEAD_FILE)) as arrays:
-        for weight in task.model.weights:
-            if weight.path in arrays:
-                weight.assign(arrays[weight.path])
+        weights = {weight.path: weight for weight in task.model.weights}
+        for path in arrays:
+            weights[path].assign(arrays[path])
     return task

@@ -108,7 +108,7 @@ def _keep_head(initial: "Task", kind: type["Task"], settings: Mapping[str, Any])
     return kind.from_settings(initial.model, initial.tokenizer, {**kept_settings, **activation})
 
 
-def start_head(
+def start_new_head(
     task: "Task",
     examples: TaskExamples,
     training: Training,
@@ -132,7 +132,9 @@ def start_head(
         return None
     size = validation_rows(description["max_length"])
     options: dict[str, Any] = {"seed": training.seed, "shuffle": True, "bucket_boundaries": LENGTH_BUCKETS}
-    return fit_head(task, task_batches(examples.path, "train", size, **options), how, class_weights, **of_student)
+    rows = task_batches(examples.path, "train", size, **options)
+    with input_errors("fine_tuning: "):
+        return fit_head(task, rows, how, class_weights, **of_student)
 
 
 def apply_adaptation(task: "Task", adaptation: Adaptation | None) -> dict[str, float]:

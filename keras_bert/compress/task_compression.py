@@ -98,7 +98,7 @@ def distill(
     measure = measure_by_states if is_new else measure_by_loss
     first = batches(teacher, rows, plan.micro_batch_size, shuffle=True, seed=plan.seed).first(STARTING_BATCHES)
     with teacher._attached(teacher.adapter), seeded_weights(plan.seed):
-        small, _ = make_student(teacher, student or Student(layers=tuple(layers or ())), first, measure)
+        small, copied = make_student(teacher, student or Student(layers=tuple(layers or ())), first, measure)
         if small.second_text == "optional":
             small.pairs = pairs is not None
         if small.label_name in rows:
@@ -117,7 +117,7 @@ def distill(
             train(small, imitating.joint, imitating, rows, second_plan, verbose=verbose)
         else:
             source = batches(small, rows, validation_rows(small.max_length), shuffle=True, seed=plan.seed)
-            fit_head(small, source, teacher=None if is_new else teacher, is_copied=not is_new)
+            fit_head(small, source, teacher=None if is_new else teacher, is_copied=bool(copied) and not is_new)
             plain = DistillationObjective(objective, None if is_given else teacher.network(), distillation)
             train(small, network, plain, rows, plan, verbose=verbose)
     return small

@@ -11,7 +11,7 @@ from keras_bert.core.checks import check
 from keras_bert.tasks.base import Array, Features, run_rows
 from keras_bert.tasks.checks import check_keras_model
 from keras_bert.tasks.classification import TextClassifier
-from keras_bert.training.new_head import fit_linear
+from keras_bert.training.linear_model import fit_linear
 
 
 def fit_logistic_head(

@@ -24,7 +24,7 @@ from keras_bert.tasks.checks import check_keras, check_same_length, is_keras_mod
 from keras_bert.tasks.retrieval import Retrieval
 from keras_bert.training.history import Entry, History
 from keras_bert.training.masks import keep_zeros
-from keras_bert.training.new_head import draw_head, fit_head, has_drawn_head
+from keras_bert.training.new_head import draw_head, fit_head, has_drawn_head, restored_head
 from keras_bert.training.trainer import Trainer, seed_dropout, validation_rows
 
 if TYPE_CHECKING:
@@ -96,27 +96,28 @@ def fit(
     if task.second_text == "optional":
         task.pairs = pairs is not None
     weights = read_class_weights(class_weights, task.labels)
-    is_new = has_drawn_head(task)
-    if is_new:
-        draw_head(task, settings.seed)
-    if task.label_name in rows:
-        task.start_head(learned[task.label_name], weights, learned)
-    if is_new:
-        with task._attached(task.adapter):
+    # An encoder may be shared with tasks that have other adapters.
+    with restored_head(task) as before, task._attached(task.adapter):
+        is_new = has_drawn_head(task)
+        if is_new:
+            draw_head(task, settings.seed)
+        if task.label_name in rows:
+            task.start_head(learned[task.label_name], weights, learned)
+        if is_new:
             source = batches(task, learned, validation_rows(task.max_length), shuffle=True, seed=settings.seed)
             fit_head(task, source, start_head, weights)
-    objective: Objective = task.objective(weights)
-    if probabilities is not None:
-        objective = DistillationObjective(task.objective(weights), None, distillation)
-    select = task.selected_by if validation_split else None
-    # An encoder may be shared with tasks that have other adapters.
-    with task._attached(task.adapter):
-        validation: dict[str, Any] = {"held_out": held_out if validation_split else None, "select": select}
+        if validation_split:
+            before.clear()  # after an error the task has the best weights so far
+        objective: Objective = task.objective(weights)
+        if probabilities is not None:
+            objective = DistillationObjective(task.objective(weights), None, distillation)
+        select = task.selected_by if validation_split else None
+        options: dict[str, Any] = {"held_out": held_out if validation_split else None, "select": select}
         network = task.network()
-        after_step = keep_zeros(network) if task.adapter is None else None
-        return History(
-            train(task, network, objective, learned, settings, verbose=verbose, after_step=after_step, **validation)
-        )
+        options["after_step"] = keep_zeros(network) if task.adapter is None else None
+        history = train(task, network, objective, learned, settings, verbose=verbose, **options)
+    task.drawn_weights = {}
+    return History(history)
 
 
 def _first_held_out(task: Task, rows: Rows, share: float) -> int:

@@ -129,6 +129,8 @@ class Loop:
         """Leaves the best weights, or the averaged ones, in the model, and returns the history."""
         if self._best:
             self._trainer.set_weights(self._best)
+            if not self._progress.best_step:
+                logger.info("the weights from before the first step are kept, as no validation was better")
         else:
             self._trainer.swap_mean()
         if request.signal:
@@ -150,6 +152,7 @@ class Loop:
         if self._select is not None and not done:
             # A head may be fitted before the first step: no training ends below its start.
             self._keep_if_best(self._validate("validation before the first step"))
+            self._clock = Clock()
         while not progress.ended:
             start = time.monotonic()
             parts = [next(source) for _ in range(accumulation)]
@@ -209,6 +212,8 @@ class Loop:
             norms = [entry["gradient_norm"] for entry in self._progress.history if "gradient_norm" in entry]
             norms += [sums["gradient_norm"][0] for sums in self._progress.window]
             previous = f"; the gradient norm before was {norms[-1]:.3g}" if norms else ""
+            if not self._progress.step:
+                raise NonFiniteLossError(f"{name} is {total} at {where}: check the weights of the model, and the rows")
             cause = "a gradient that overflows" if name == "gradient_norm" else "a learning rate that is too high"
             raise NonFiniteLossError(
                 f"{name} is {total} at {where}: the usual cause is {cause} (the learning rate was "
@@ -264,7 +269,8 @@ class Loop:
         # Of equal values the first one, but not that of weights which have learnt nothing yet.
         is_start = progress.best is not None and progress.best_step == 0
         if progress.best is None or sign * value > sign * progress.best or (is_start and value == progress.best):
-            progress.best, progress.best_step, progress.waited = value, progress.step, 0
+            # The first validation after the start has no other to be compared with.
+            progress.best, progress.best_step, progress.waited = value, progress.step, 0 if progress.step else -1
             self._best = self._trainer.weights()
         else:
             progress.waited += 1

@@ -65,7 +65,7 @@ def test_training_stops_when_patience_is_at_an_end_and_keeps_the_best_weights(li
     # The rate rises to the end, and soon is too high.
     training = dataclasses.replace(TRAINING, steps=40, learning_rate=0.2, warmup=1.0)
     selection = Selection(validations=20, patience=2)
-    model = run(artifacts, tmp_path / "model", training=training, selection=selection, head="random")
+    model = run(artifacts, tmp_path / "model", training=training, selection=selection, start_head="random")
     seen = history(model, "validation_loss")
     best = min(seen)
     assert 1 < len(seen) < 20
@@ -115,7 +115,7 @@ def test_training_starts_from_the_frequencies_of_the_labels(
     line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]], task: str, class_weights: ClassWeights
 ) -> None:
     artifacts = line(task)
-    run(artifacts, tmp_path / "model", class_weights=class_weights, head="random")
+    run(artifacts, tmp_path / "model", class_weights=class_weights, start_head="random")
     made: Any = read_model(Model(tmp_path / "model"))
     description = read_features(artifacts.examples.path)
     counts = np.array([description["labels"]["train"].get(label, 0) for label in made.labels])
@@ -133,12 +133,12 @@ def test_training_starts_from_a_head_that_is_fitted_to_the_encoder_as_it_is(
     line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]], task: str
 ) -> None:
     artifacts = line(task)
-    model = run(artifacts, tmp_path / "model", head="fitted")
+    model = run(artifacts, tmp_path / "model", start_head="fitted")
     scoring, rows = TASK_SCORING[task], read_rows(artifacts.examples, "train")
     made, frozen, drawn = (
         read_model(model),
         open_frozen(artifacts.pretrained, model),
-        read_model(run(artifacts, tmp_path / "drawn", head="random")),
+        read_model(run(artifacts, tmp_path / "drawn", start_head="random")),
     )
     assert scoring.answer(frozen, rows) == scoring.answer(made, rows)
     scores = [scoring.score(rows, scoring.answer(one, rows), list(one.labels)).metrics for one in (made, drawn)]
@@ -219,7 +219,7 @@ def test_a_cross_encoder_begins_a_re_ranker_with_its_head(
 def test_a_seed_has_a_head_of_its_own(line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]]) -> None:
     training = [dataclasses.replace(TRAINING, seed=seed) for seed in (3, 4, 3)]
     made = [
-        run(line("regression"), tmp_path / str(n), training=one_training, head="random")
+        run(line("regression"), tmp_path / str(n), training=one_training, start_head="random")
         for n, one_training in enumerate(training)
     ]
     prints = [model.fingerprint() for model in made]

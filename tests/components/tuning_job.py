@@ -213,14 +213,14 @@ class Line:
         """Fine-tuned."""
         model = Model(self._folder / "teacher")
         given = {"pretrained": self.pretrained, "examples": self.examples}
-        fine_tune.run(**given, model=model, head="random", training=TRAINING, selection=SELECTION)
+        fine_tune.run(**given, model=model, start_head="random", training=TRAINING, selection=SELECTION)
         return model
 
     @functools.cached_property
     def lopsided(self) -> Model:
         """Fine-tuned with the next seed, and so that it sees animals wherever it looks."""
         model = Model(self._folder / "lopsided")
-        given = {"pretrained": self.pretrained, "examples": self.examples, "head": "random"}
+        given = {"pretrained": self.pretrained, "examples": self.examples, "start_head": "random"}
         training = dataclasses.replace(TRAINING, seed=TRAINING.seed + 1)
         fine_tune.run(**given, model=model, training=training, selection=SELECTION, class_weights={"animal": 1000.0})
         return model

@@ -1,5 +1,6 @@
 """The start of a new head: the optimum on frozen vectors, where it is better than constant answers."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import keras
@@ -16,7 +17,9 @@ from keras_bert.tasks.multi_label import MultiLabelClassification
 from keras_bert.tasks.regression import Regression
 from keras_bert.tasks.token_classification import TokenClassification
 from keras_bert.training.fit import batches, read_rows
-from keras_bert.training.new_head import FittedHead, draw_head, fit_head, fit_linear, has_drawn_head
+from keras_bert.training.linear_model import fit_linear
+from keras_bert.training.loop import NonFiniteLossError
+from keras_bert.training.new_head import FittedHead, draw_head, fit_head, has_drawn_head
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
 
 pytestmark = pytest.mark.usefixtures("eager")
@@ -143,6 +146,36 @@ def test_class_weights_and_answers_count() -> None:
     answered.fit(TEXTS, ["yes"] * 60, probabilities=answers, start_head="fitted", steps=1, learning_rate=1e-9, **QUICK)
     shares = softmax(np.stack(list(answered.outputs(TEXTS))), axis=1)[:, 1]
     assert 0.8 < shares.mean() < 0.97
+
+
+def test_answers_of_tags_count_where_rows_have_them() -> None:
+    words = [text.split() for text in TEXTS]
+    tagger = TokenClassification.build(make_encoder(), make_tokenizer(), labels=["B-x", "O"], max_length=8)
+    rows = read_rows(tagger, (words, [["O"] * len(sentence) for sentence in words]))
+    answers = np.broadcast_to(np.array([9.0, 0.0], "float32"), (*rows["token_ids"].shape, 2))
+    flags = {"has_answers": np.array([1, 0] * 30, "int32"), "has_label": np.ones(60, "int32")}
+    source: Any = SimpleNamespace(epoch=lambda: [{**rows, "teacher_answers": answers, **flags}])
+    assert fit_head(tagger, source, "fitted") is not None
+    logits = np.concatenate([row[1:6] for row in tagger.forward(rows)])
+    assert np.median(np.abs(logits[:, 0] - logits[:, 1])) < 1.0, "half of the rows say B-x, the others O"
+
+
+def test_words_of_a_row_are_left_out_together() -> None:
+    words = [["good"] * 5 for _ in range(9)]
+    tagger = TokenClassification.build(make_encoder(), make_tokenizer(), labels=["B-x", "O"], max_length=8)
+    assert fit(tagger, words, [["O"] * 5] * 9) is None, "45 words, but 9 rows"
+
+
+def test_after_an_error_a_new_head_is_as_before_and_starts_again() -> None:
+    task = classifier()
+    before = [weight.numpy() for weight in task.model.weights]
+    with pytest.raises(NonFiniteLossError):
+        task.fit(TEXTS, LABELS, start_head="fitted", learning_rate=1e30, warmup=0, **{**QUICK, "epochs": 3})
+    for weight, expected in zip(task.model.weights, before, strict=True):
+        np.testing.assert_array_equal(weight.numpy(), expected)
+    assert has_drawn_head(task)
+    task.fit(TEXTS, LABELS, validation_split=0.5, start_head="random", learning_rate=1e-30, **QUICK)
+    assert not has_drawn_head(task)
 
 
 def test_a_student_keeps_the_head_of_its_teacher_unless_another_is_nearer() -> None:
