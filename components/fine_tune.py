@@ -78,6 +78,7 @@ def fine_tune(
     with reproducible_scope(training.seed):
         initial = read_model(pretrained)
         task = build_task(initial, description, pooling, contrast, normalize=normalize)
+        is_new = bool(task.drawn_weights)
         fitted = start_new_head(task, examples, training, start_head, weights)
         trained = apply_adaptation(task, adaptation)
         objective: Objective = task.objective(weights)
@@ -90,6 +91,7 @@ def fine_tune(
             training,
             select=task.selected_by if selection.keep == "best" else None,
             patience=selection.patience,
+            compare_start=not is_new or (fitted is not None and fitted.is_kept),
             validations=selection.validations,
             scored_after=count_tuning_rows(task, examples),
         )

@@ -62,6 +62,7 @@ def train_on_rows(
     *,
     select: str | None = None,
     patience: int | None = None,
+    compare_start: bool = False,
     validations: int = VALIDATIONS,
     scored_after: int = 0,
     variables: "Sequence[tf.Variable]" = (),
@@ -73,7 +74,7 @@ def train_on_rows(
     Returns the history. Must be called in the scope of the strategy that the network was built in.
 
     `scored_after` is the number of rows that the step scores after the training, for its progress. See `Trainer` for
-    `variables` and `after_step`, and `Trainer.fit` for `select`, `patience` and `validations`.
+    `variables` and `after_step`, and `Trainer.fit` for `select`, `patience`, `compare_start` and `validations`.
     """
     from keras_bert.data.task_batches import task_batches
     from keras_bert.training.trainer import Trainer, validation_rows
@@ -90,6 +91,7 @@ def train_on_rows(
         on_progress=TrainingProgress(trainer, counts["validation"], validations, progress.sink(1)),
         select=select,
         patience=patience,
+        compare_start=compare_start,
         validations=validations,
         **training_folders(training, phase.name),
     )

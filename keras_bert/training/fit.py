@@ -105,7 +105,8 @@ def fit(
             task.start_head(learned[task.label_name], weights, learned)
         if is_new:
             source = batches(task, learned, validation_rows(task.max_length), shuffle=True, seed=settings.seed)
-            fit_head(task, source, start_head, weights)
+            fitted = fit_head(task, source, start_head, weights)
+            is_new = fitted is None or not fitted.is_kept
         if validation_split:
             before.clear()  # after an error the task has the best weights so far
         objective: Objective = task.objective(weights)
@@ -113,6 +114,7 @@ def fit(
             objective = DistillationObjective(task.objective(weights), None, distillation)
         select = task.selected_by if validation_split else None
         options: dict[str, Any] = {"held_out": held_out if validation_split else None, "select": select}
+        options["compare_start"] = not is_new
         network = task.network()
         options["after_step"] = keep_zeros(network) if task.adapter is None else None
         history = train(task, network, objective, learned, settings, verbose=verbose, **options)
@@ -176,6 +178,7 @@ def train(
     *,
     held_out: Rows | None = None,
     select: str | None = None,
+    compare_start: bool = False,
     verbose: int = 1,
     variables: "Sequence[tf.Variable]" = (),
     after_step: Callable[[int], None] | None = None,
@@ -196,6 +199,7 @@ def train(
         on_progress=lambda step, *_: bar.update(step),
         validations=max(1, round(steps * training.accumulation / source.per_epoch)) if held_out else 0,
         select=select,
+        compare_start=compare_start,
     )
     # It was measured on the answers from before.
     task.calibration = Calibration()

@@ -77,6 +77,7 @@ class Loop:
         validations: int,
         select: str | None,
         patience: int | None,
+        compare_start: bool,
         checkpoints: Path | None,
         checkpoint_seconds: float,
     ) -> None:
@@ -87,7 +88,7 @@ class Loop:
         check("fit", "checkpoint_seconds", checkpoint_seconds >= 0, "not be negative", checkpoint_seconds)
         self._trainer, self._batches, self._validation = trainer, batches, validation
         self._on_progress, self._log_every = on_progress, log_every
-        self._select, self._patience = select, patience
+        self._select, self._patience, self._compare_start = select, patience, compare_start
         self._validate_at = validation_steps(trainer.steps, validations)
         self._entries_at = entry_steps(trainer.steps, validations, log_every)
         self._progress, self._best, self._clock = Progress(), Arrays(), Clock()
@@ -149,8 +150,7 @@ class Loop:
         if progress.ended:
             return
         trainer.trace(batches)
-        if self._select is not None and not done:
-            # A head may be fitted before the first step: no training ends below its start.
+        if self._select is not None and self._compare_start and not done:
             self._keep_if_best(self._validate("validation before the first step"))
             self._clock = Clock()
         while not progress.ended:
@@ -284,7 +284,7 @@ class Loop:
         identity = {f"Training.{name}": value for name, value in dataclasses.asdict(trainer.training).items()}
         model = digest([describe_model(trainer.model)])
         loop = {"log_every": self._log_every, "validations": sorted(self._validate_at)}
-        selection = {"select": self._select, "patience": self._patience}
+        selection = {"select": self._select, "patience": self._patience, "compare_start": self._compare_start}
         data = {"batches": self._batches.identity(), "validation": self._validation.identity()}
         parts = {"objective": trainer.objective.identity(), **data}
         nested = {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}

@@ -68,19 +68,14 @@ class FittedHead:
     Attributes:
         weights: the weights of the task outside of its encoder, by path, with the fitted kernel and bias.
         rows: number of rows, or of words with tags, that it was fitted to.
-        loss: its mean loss on rows left out of the fit.
-        first_loss: the loss on these rows of what it was compared with, see `fit_head`.
+        gain: the share that it saves, on rows left out of the fit, of the loss of constant answers or of a copied head.
+        is_kept: whether the task starts with it.
     """
 
     weights: Mapping[str, Array]
     rows: int
-    loss: float
-    first_loss: float
-
-    @property
-    def gain(self) -> float:
-        """The share of `first_loss` that it saves."""
-        return 1 - self.loss / max(self.first_loss, 1e-12)
+    gain: float
+    is_kept: bool
 
 
 def fit_head(
@@ -129,8 +124,9 @@ def fit_head(
     copied = LinearModel(head.kernel.numpy(), head.bias.numpy()) if is_copied else None
     model, loss, first_loss = _fit_with_penalty(learnt, row % _FOLDS, link, copied)
     linear = {head.kernel.path: model.kernel.astype("float32"), head.bias.path: model.bias.astype("float32")}
-    fitted = FittedHead({**weights_of_head(task), **linear}, len(row), loss, first_loss)
-    is_kept = how == "fitted" or fitted.gain > (0 if is_copied else _LEAST_GAIN)
+    gain = 1 - loss / max(first_loss, 1e-12)
+    is_kept = how == "fitted" or gain > (0 if is_copied else _LEAST_GAIN)
+    fitted = FittedHead({**weights_of_head(task), **linear}, len(row), gain, is_kept)
     if is_kept:
         head.kernel.assign(model.kernel)
         head.bias.assign(model.bias)

@@ -42,6 +42,7 @@ class Trainer(TrainingStep):
         validations: int = 4,
         select: str | None = None,
         patience: int | None = None,
+        compare_start: bool = False,
         checkpoints: Path | None = None,
         checkpoint_seconds: float = 60.0,
         record: Path | None = None,
@@ -54,10 +55,10 @@ class Trainer(TrainingStep):
             on_progress: called with the number of finished steps, the number of all steps and a short description.
             log_every: number of steps between two entries of the history; None for even distances, see `entry_steps`.
             validations: number of validations, evenly spread; the last one follows the last step.
-            select: the validation metric whose best value chooses the weights to keep, those from before the first step
-                among them. Smaller is better if its name ends with `loss`, `error` or `perplexity`. None keeps the last
-                weights.
+            select: the validation metric whose best value chooses the weights to keep. Smaller is better if its name
+                ends with `loss`, `error` or `perplexity`. None keeps the last weights.
             patience: number of validations without improvement after which training stops; None for no early stopping.
+            compare_start: whether the weights from before the first step are among those that `select` compares.
             checkpoints: a folder for checkpoints, the same for all workers; the chief writes them. A resumed training
                 ends with the same weights, bit for bit, as an uninterrupted one. It may resume on another number of
                 devices, but then sums are rounded differently. Checkpoints of another model, data, objective or
@@ -79,7 +80,7 @@ class Trainer(TrainingStep):
                 are corrupted.
             ValueError: there are no validation batches, or there is no metric `select`.
         """
-        choice = (log_every, validations, select, patience)
+        choice = (log_every, validations, select, patience, compare_start)
         loop = Loop(self, batches, validation, on_progress, *choice, checkpoints, checkpoint_seconds)
         with temporary_custom_gradients(), self.devices.lost_workers_as_errors():
             loop.resume()

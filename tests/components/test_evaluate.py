@@ -96,7 +96,7 @@ def test_the_head_on_the_encoder_before_fine_tuning_is_a_baseline_that_only_warn
     shutil.copytree(artifacts.lopsided.path, teacher.path)
     trained = keras_bert.load(artifacts.teacher.path)
     weights = {weight.path: weight.numpy() for weight in trained.model.weights}
-    write_frozen_head(teacher, FittedHead(weights, 10, 0.5, 1.0))
+    write_frozen_head(teacher, FittedHead(weights, 10, 0.5, is_kept=True))
     given = {"teachers": [teacher], "checkpoint": artifacts.pretrained, "baselines": False}
     evaluation, decision = run(tmp_path, artifacts, **given)
     scores = {name: model["metrics"]["accuracy"]["mean"] for name, model in evaluation["models"].items()}

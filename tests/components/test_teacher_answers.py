@@ -152,7 +152,7 @@ def test_a_model_learns_from_the_answers_alone(checkpoint: Path, tmp_path: Path,
     training = dataclasses.replace(TRAINING, steps=60)
     given = {"examples": examples, "distillation": distillation, "training": training}
     if step == "fine_tune":
-        fine_tune.run(**given, pretrained=Model(checkpoint / "model"), model=model)
+        fine_tune.run(**given, pretrained=Model(checkpoint / "model"), model=model, start_head="random")
     else:
         start, shape = Model(checkpoint / "model"), Student(num_heads=1)
         distill.run(**given, teacher=start, student=model, shape=shape, untrained=VectorSettings())

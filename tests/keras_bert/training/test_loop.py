@@ -261,6 +261,7 @@ def test_the_best_weights_are_kept(monkeypatch, metric, first, best):
         on_progress=lambda step, *_: seen.update({step: model.get_weights()}),
         validations=5,
         select=f"validation_{metric}",
+        compare_start=True,
     )
     for left, right, last in zip(model.get_weights(), seen[best], seen[5], strict=True):
         np.testing.assert_array_equal(left, right)
