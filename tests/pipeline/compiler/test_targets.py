@@ -64,7 +64,7 @@ def test_argo_has_a_template_a_step(job: Path, tmp_path: Path) -> None:
     spec = yaml.safe_load(write(job, "argo", "--root", str(tmp_path), "--gpus", "1", *options))["spec"]
     templates = {template["name"]: template for template in spec["templates"]}
     names = {task["name"]: task.get("dependencies", []) for task in templates["job"]["dag"]["tasks"]}
-    assert names["evaluate"] == ["ingest-examples", "fine-tune", "distill", "export-model"]
+    assert names["evaluate"] == ["ingest-examples", "fine-tune", "distill", "export-model", "pretrain"]
     limits = {"cpu": "3", "memory": "4.5G"}
     assert templates["evaluate"]["container"]["resources"] == {"requests": limits, "limits": limits}
     gpu = {**limits, "nvidia.com/gpu": "1"}
