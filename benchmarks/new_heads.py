@@ -36,17 +36,17 @@ SETS = (
 )
 
 
-class Rows(NamedTuple):
+class Columns(NamedTuple):
     """Columns of `Task.examples`; `seconds`: the second texts, or None."""
 
     texts: list[Any]
     labels: list[Any]
     seconds: list[str] | None = None
 
-    def take(self, places: Any) -> "Rows":
+    def take(self, places: Any) -> "Columns":
         """Some of the rows."""
         columns: list[Any] = [column and [column[place] for place in places] for column in self]
-        return Rows(*columns)
+        return Columns(*columns)
 
 
 def main() -> None:
@@ -75,7 +75,9 @@ def main() -> None:
             print(f"{name}, {model}: {100 * statistics.fmean(values):.2f} ± {100 * deviation:.2f}", flush=True)
 
 
-def measure(options: argparse.Namespace, kind: str, train: Rows, test: Rows, seed: int) -> Iterator[tuple[str, float]]:
+def measure(
+    options: argparse.Namespace, kind: str, train: Columns, test: Columns, seed: int
+) -> Iterator[tuple[str, float]]:
     """The scores of the frozen encoder with a fitted head, and of the models of both starts."""
     for start in ("fitted", "random", "auto"):
         task = build(options.checkpoint, kind, train)
@@ -97,7 +99,7 @@ def measure(options: argparse.Namespace, kind: str, train: Rows, test: Rows, see
                 yield f"{start} head, int8 file", score(keras_bert.load(file), test)
 
 
-def build(checkpoint: str, kind: str, train: Rows) -> Any:
+def build(checkpoint: str, kind: str, train: Columns) -> Any:
     """A task with a new head."""
     task = {"wnut17": "token_classification", "entity_types": "multi_label", "stsb": "regression"}.get(kind)
     flat = [name for row in train.labels for name in row] if kind in ("wnut17", "entity_types") else train.labels
@@ -105,7 +107,7 @@ def build(checkpoint: str, kind: str, train: Rows) -> Any:
     return keras_bert.from_hugging_face(checkpoint, task=task or "classification", max_length=MAX_LENGTH, **labels)
 
 
-def score(task: Any, test: Rows) -> float:
+def score(task: Any, test: Columns) -> float:
     """Accuracy; entity F1, micro F1 of labels at 0.5, or Spearman's correlation."""
     if task.name == "token_classification":
         return entity_scores(test.labels, task.predict_tags(test.texts)).micro.f1
@@ -119,7 +121,7 @@ def score(task: Any, test: Rows) -> float:
     return float(np.mean([answer == label for answer, label in zip(answers, test.labels, strict=True)]))
 
 
-def score_words(kind: str, train: Rows, test: Rows) -> float:
+def score_words(kind: str, train: Columns, test: Columns) -> float:
     """A logistic regression on words and pairs of words."""
     labels = sorted({name for row in train.labels for name in ([row] if isinstance(row, str) else row)})
     several = kind == "entity_types"
@@ -133,33 +135,35 @@ def score_words(kind: str, train: Rows, test: Rows) -> float:
     return float(f1_score(truth[1], answers, average="micro") if several else np.mean(answers == np.array(test.labels)))
 
 
-def read(data: Path, kind: str) -> tuple[Rows, Rows]:
+def read(data: Path, kind: str) -> tuple[Columns, Columns]:
     """All training rows and the test rows of a data set."""
     test = {"banking77": "test", "wnut17": "test", "entity_types": "test"}.get(kind, "dev")
     return read_part(data, kind, "train"), read_part(data, kind, test)
 
 
-def read_part(data: Path, kind: str, part: str) -> Rows:
+def read_part(data: Path, kind: str, part: str) -> Columns:
     """The rows of a file."""
     if kind in ("wnut17", "entity_types"):
         file = data / "wnut17" / {"train": "wnut17train.conll", "test": "emerging.test.annotated"}[part]
         parts = [text.splitlines() for text in re.split(r"\n\s*\n", file.read_text().strip())]
         words, tags = ([[line.split("\t")[place] for line in lines] for lines in parts] for place in (0, 1))
         if kind == "wnut17":
-            return Rows(words, tags)
-        return Rows([" ".join(row) for row in words], [sorted({tag[2:] for tag in row if tag != "O"}) for row in tags])
+            return Columns(words, tags)
+        return Columns(
+            [" ".join(row) for row in words], [sorted({tag[2:] for tag in row if tag != "O"}) for row in tags]
+        )
     if kind == "banking77":
         table = csv.DictReader((data / kind / f"{part}.csv").open())
-        return Rows(*map(list, zip(*((row["text"], row["category"]) for row in table), strict=True)))
+        return Columns(*map(list, zip(*((row["text"], row["category"]) for row in table), strict=True)))
     file = data / ("sst2" if kind == "sst2" else "stsb") / f"{part}.tsv"
     table = csv.DictReader(file.open(), delimiter="\t", quoting=csv.QUOTE_NONE)
     if kind == "sst2":
-        return Rows(*map(list, zip(*((row["sentence"], row["label"]) for row in table), strict=True)))
+        return Columns(*map(list, zip(*((row["sentence"], row["label"]) for row in table), strict=True)))
     rows = [row for row in table if row["score"]]
     scores: list[Any] = [float(row["score"]) for row in rows]
     if kind == "pairs":
         scores = ["same" if score >= PARAPHRASE else "other" for score in scores]
-    return Rows([row["sentence1"] for row in rows], scores, [row["sentence2"] for row in rows])
+    return Columns([row["sentence1"] for row in rows], scores, [row["sentence2"] for row in rows])
 
 
 if __name__ == "__main__":
