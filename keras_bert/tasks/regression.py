@@ -182,6 +182,8 @@ class Regression(Task):
         have another unit: they get the mean and the standard deviation of the labels.
         """
         self._refuse_class_weights(class_weights)
+        if not is_keras_model(self.model):
+            return
         scale, head = TargetScale.of(labels.ravel().tolist()), self._head
         if self.has_new_head and head.is_untrained:
             head.scale = scale
