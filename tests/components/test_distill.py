@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import expit
 
 from components.artifacts.standard import Model
 from components.distill import distill
@@ -17,6 +16,7 @@ from components.examples.registry import TASK_ROWS, read_rows
 from components.training.model_folder import read_model
 from components.training.students import make_student
 from keras_bert.core.config import EncoderConfig
+from keras_bert.data.records import read_features
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.models.encoder import build_encoder, config_of
 from keras_bert.options.compression import Imitation, Student
@@ -173,7 +173,7 @@ def test_a_student_of_every_task_learns(line: Lines, task: str) -> None:
 
 
 @pytest.mark.parametrize("shape", [Student(hidden_size=8), Student(num_layers=1)])
-def test_a_new_head_is_fitted_to_the_teachers_answers_and_the_teachers_own_stays(
+def test_a_new_head_starts_from_the_frequencies_where_no_better_is_fitted_and_the_teachers_stays(
     line: Lines, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, shape: Student
 ) -> None:
     monkeypatch.setattr("keras_bert.training.trainer.Trainer.fit", lambda self, *_, **__: [{"step": self.steps}])
@@ -184,11 +184,12 @@ def test_a_new_head_is_fitted_to_the_teachers_answers_and_the_teachers_own_stays
     trained.seal({})
     distill.run(teacher=trained, examples=artifacts.examples, student=student, shape=shape)
     made = read_model(student)
-    texts = [row.text for row in read_rows(artifacts.examples, "train")]
-    answers, expected = (expit(np.stack(list(task.outputs(texts)))) for task in (made, teacher))
-    np.testing.assert_allclose(answers.mean(axis=0), expected.mean(axis=0), atol=0.05)
-    if shape.num_layers:
-        np.testing.assert_array_equal(weights(made, "classifier")[1], weights(teacher, "classifier")[1])
+    description = read_features(artifacts.examples.path)
+    counts = np.array([description["labels"]["train"][label] for label in teacher.labels]) + 0.5
+    # The teacher's answers hardly differ: a fitted head would save little of the loss of constant ones.
+    prior = np.log(counts / (description["rows"]["train"] + 1 - counts))
+    expected = prior if shape.hidden_size else weights(teacher, "classifier")[1]
+    np.testing.assert_allclose(weights(made, "classifier")[1], expected, rtol=1e-5)
 
 
 @pytest.mark.long
