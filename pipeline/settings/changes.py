@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from components.examples.registry import TASK_ROWS
 from keras_bert.options.quantization import RECIPES
 from keras_bert.options.training import Training
-from pipeline.settings.graphs import graph_of
 from pipeline.settings.schema import Settings
 
 
@@ -19,10 +18,10 @@ def _change_student(settings: Settings) -> Iterator[str]:
     student, source, augmentation = settings.student, settings.examples, settings.teacher_labels
     if student is None or source is None:
         return
-    layers, most = len(student.layers or ()) or student.num_layers, graph_of(settings).layers
-    if layers is not None and most is not None and layers < most:
-        key = "layers" if student.layers else "num_layers"
-        yield f"keep more than {layers} of the teacher's {most} layers (student.{key})"
+    layers, encoder = len(student.layers or ()) or student.num_layers, settings.encoder
+    # The number of a checkpoint's layers is in its files, which a machine that compiles a job need not have.
+    if layers is not None and (encoder is None or layers < encoder.num_layers):
+        yield f"keep more of the teacher's layers than {layers} (student.{'layers' if student.layers else 'num_layers'})"
     yield _train_longer("distillation", settings.distillation)
     is_single_text = TASK_ROWS[source.task].may_be_unlabelled and getattr(source, "second_text", None) is None
     if settings.unlabelled is None and is_single_text:

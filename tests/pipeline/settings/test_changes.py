@@ -7,7 +7,7 @@ import pytest
 from pipeline.settings.changes import list_changes
 from tests.pipeline.settings.texts import CORPUS, EXAMPLES, QUERIES, load
 
-LAYERS = "keep more than 1 of the teacher's 2 layers (student.{})"
+LAYERS = "keep more of the teacher's layers than 1 (student.{})"
 LONGER = "raise distillation.epochs (3)"
 TEXTS = "add texts that the teacher labels ([unlabelled])"
 COPIES = "add altered copies of the rows (teacher_labels.copies)"
@@ -59,3 +59,8 @@ def test_of_a_student(tmp_path: Path, examples: str, overrides: list[str], chang
 )
 def test_of_pruning_and_quantization(tmp_path: Path, overrides: list[str], changes: dict[str, list[str]]) -> None:
     assert list_changes(load(tmp_path, CORPUS + EXAMPLES, *overrides)) == changes
+
+
+def test_of_a_checkpoint_that_is_not_on_this_machine(tmp_path: Path) -> None:
+    job = "[checkpoint]\npath = 'package:absent_package/model'\n" + EXAMPLES
+    assert list_changes(load(tmp_path, job, "student.num_layers=1"))["student"][0] == LAYERS.format("num_layers")
