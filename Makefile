@@ -160,7 +160,7 @@ $(GCS_SERVER):
 
 MLFLOW := build/mlflow
 test-mlflow: $(READY) $(MLFLOW)/.ready ## a run in MLflow, and the pushed model as a pyfunc
-	PYTHONPATH=$(CURDIR)/$(MLFLOW) $(BIN)/python -m pytest -m mlflow tests/pipeline/tracking
+	PYTHONPATH=$(CURDIR)/$(MLFLOW) $(BIN)/python -m pytest -m mlflow tests/plugins/mlflow
 
 # Beside the environment, which stays as it is locked.
 $(MLFLOW)/.ready: requirements/mlflow.lock $(LIBRARIES)
@@ -296,6 +296,7 @@ check: $(READY) ## lint, format, types, import contract
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	test ! -d plugins || $(BIN)/mypy --package plugins
 	$(BIN)/lint-imports
 
 docs: $(READY) $(DOCS_READY) ## the site, build/docs/site/index.html; broken links and files of other servers fail

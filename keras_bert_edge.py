@@ -1,8 +1,9 @@
 """The module that the command starts in: it checks that the packages to import are those of this installation.
 
-A wheel puts `keras_bert`, `components` and `pipeline` at the top of an environment, where a folder of the user or
-another wheel may have the same names (docs/decisions/0031-the-command-checks-where-its-packages-come-from.md). The name
-of this module is in use nowhere else, and it imports none of the three before the check.
+A wheel puts `keras_bert`, `components`, `pipeline` and `plugins` at the top of an environment, where a folder of the
+user or another wheel may have the same names
+(docs/decisions/0031-the-command-checks-where-its-packages-come-from.md). The name of this module is in use nowhere
+else, and it imports none of them before the check.
 """
 
 import csv
@@ -13,7 +14,9 @@ import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-PACKAGES = ("keras_bert", "components", "pipeline")
+PACKAGES = ("keras_bert", "components", "pipeline", "plugins")
+# A clone runs without it.
+_REMOVABLE = "plugins"
 _BAD_INPUT = 2
 _REINSTALL = "pip install --force-reinstall --no-deps keras_bert_edge-*.whl"
 
@@ -58,6 +61,8 @@ def check_installation(folder: Path) -> None:
     _check_files(folder)
     for package in PACKAGES:
         spec = importlib.util.find_spec(package)
+        if spec is None and package == _REMOVABLE:
+            continue
         place = None if spec is None else spec.origin or next(iter(spec.submodule_search_locations or ()), None)
         if place is None or Path(place).resolve() != folder / package / "__init__.py":
             raise InstallationError(

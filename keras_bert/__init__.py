@@ -44,10 +44,9 @@ _HOMES = {
     "to_tf1": "keras_bert.interop.tf1",
 }
 
-# ONNX Runtime and MLflow report their use to their makers unless this is set before their import. Child processes
-# inherit it; what the user has set stays.
+# ONNX Runtime reports its use to its makers unless this is set before its import. Child processes inherit it; what the
+# user has set stays.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
 
 def __getattr__(name: str) -> Any:

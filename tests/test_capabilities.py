@@ -26,8 +26,7 @@ from pathlib import Path
 
 steps = pkgutil.iter_modules(["components"], "components.")
 for module in (*steps, *pkgutil.walk_packages(["pipeline"], "pipeline.")):
-    if module.name != "pipeline.tracking.pyfunc_model":
-        importlib.import_module(module.name)
+    importlib.import_module(module.name)
 assert Path(sys.modules["pipeline"].__file__).is_relative_to(Path.cwd())
 
 from components.dsl.errors import InputError

@@ -17,7 +17,7 @@ import keras_bert
 from keras_bert.tasks.base import Task
 
 REPOSITORY = Path(__file__).parents[1]
-PACKAGES = ("keras_bert", "components", "pipeline")
+PACKAGES = ("keras_bert", "components", "pipeline", "plugins")
 PROMPT = ">>> "
 # The heading by which the site knows the lines below it as code.
 HEADING = "Examples:"

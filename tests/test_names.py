@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
-PACKAGES = ("keras_bert", "components", "pipeline", "benchmarks")
+PACKAGES = ("keras_bert", "components", "pipeline", "plugins", "benchmarks")
 # Participles and pronouns say nothing about a value; the noun of the thing does.
 VAGUE_NAMES = frozenset(("asked", "begun", "each", "found", "known", "own", "told", "wanted"))
 # Comments, strings and fields, in which these words are English or part of an interface.

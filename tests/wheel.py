@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-PACKAGES = ("keras_bert", "components", "pipeline")
+PACKAGES = tuple(name for name in ("keras_bert", "components", "pipeline", "plugins") if (REPOSITORY / name).is_dir())
 _FILES = ("keras_bert_edge.py", "setup.py", "pyproject.toml", "README.md", "LICENSE")
 
 

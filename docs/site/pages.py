@@ -19,7 +19,7 @@ _LINK = re.compile(r"(?ms:^( *)```.*?^\1```)|`[^`]+`|(!?)\[([^\[\]]*)\]\((?!\w+:
 
 
 def collect_pages(repository: Path) -> dict[str, str]:
-    """Name in the site -> Markdown, for README.md, CONTRIBUTING.md, CHANGELOG.md and all of docs/.
+    """Name in the site -> Markdown, for README.md, CONTRIBUTING.md, CHANGELOG.md, all of docs/, and plug-ins.
 
     Raises:
         ValueError: a page links to a file that does not exist.
@@ -28,7 +28,12 @@ def collect_pages(repository: Path) -> dict[str, str]:
         **{path.relative_to(repository).as_posix(): path for path in (repository / "docs").rglob("*.md")},
         **{name: repository / name for name in _PLACES if name.endswith(".md")},
     }
-    sites = {name: name.removeprefix("docs/") for name in places} | _PLACES
+    plugins = {
+        path.relative_to(repository).as_posix(): f"plugins/{path.parent.name}.md"
+        for path in (repository / "plugins").glob("*/README.md")
+    }
+    places |= {name: repository / name for name in plugins}
+    sites = {name: name.removeprefix("docs/") for name in places} | _PLACES | plugins
     return {
         sites[name]: rewrite_links(path.read_text(encoding="utf-8"), path, repository, sites)
         for name, path in sorted(places.items())

@@ -14,9 +14,10 @@ from pipeline.commands.command import DONE, OutputPath, Verb, root_option
 )
 @click.option("--out", type=OutputPath(), metavar="FILE", help="The file to write. Default: ROOT/reports/RUN.html.")
 @click.option(
-    "--mlflow",
-    metavar="URI",
-    help="Also log the run to this MLflow tracking server or folder, its pushed model as a pyfunc.",
+    "--track",
+    nargs=2,
+    metavar="TRACKER URI",
+    help="Also send the run to a server or a store of runs, by a plug-in for it.",
 )
 @root_option
 def report_command(options: SimpleNamespace, console: Console) -> int:
@@ -25,13 +26,14 @@ def report_command(options: SimpleNamespace, console: Console) -> int:
     The page shows scores and worst answers, steps, data and trainings. It is one HTML file that needs no network.
     Each run writes it; this command writes it again.
     """
+    from components.dsl.errors import input_errors
+    from keras_bert.core.plugins import load_plugin
     from pipeline.report.page import write_page
-    from pipeline.tracking.mlflow import send
     from pipeline.views.terminal import write
 
+    with input_errors(""):
+        send = load_plugin("trackers", options.track[0], "--track") if options.track else None
     write(console, f"report: {write_page(options.root, options.run, options.out)}")
-    if options.mlflow is not None:
-        sent = send(options.root, options.run, options.mlflow)
-        result = f"is there already, as run {sent.id}" if sent.existed else f"run {sent.id}"
-        write(console, f"sent to {options.mlflow}: {result}")
+    if send is not None:
+        write(console, f"sent to {options.track[1]}: {send(options.root, options.run, options.track[1])}")
     return DONE

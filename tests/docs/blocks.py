@@ -12,6 +12,7 @@ REPOSITORY = Path(__file__).parents[2]
 # The log says what was tried, by commands that may be gone; the changelog what there was in each version.
 PAGES = sorted(
     [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md"]
+    + [*(REPOSITORY / "plugins").glob("*/README.md")]
     + [path for path in (REPOSITORY / "docs").rglob("*.md") if path.name != "log.md"]
 )
 _MARKER = re.compile(r"<!-- not run: (.+?) -->\s*$")

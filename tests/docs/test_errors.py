@@ -10,7 +10,11 @@ from tests.docs.blocks import REPOSITORY
 PAGE = (REPOSITORY / "docs/errors.md").read_text(encoding="utf-8")
 FILES = (
     REPOSITORY / "keras_bert_edge.py",
-    *(file for package in ("keras_bert", "components", "pipeline") for file in (REPOSITORY / package).rglob("*.py")),
+    *(
+        file
+        for package in ("keras_bert", "components", "pipeline", "plugins")
+        for file in (REPOSITORY / package).rglob("*.py")
+    ),
 )
 
 

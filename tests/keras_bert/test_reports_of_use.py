@@ -1,11 +1,10 @@
-"""Libraries do not report their use to their makers, unless the user asks for it."""
+"""ONNX Runtime does not report its use to its makers, unless the user asks for it."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from onnx import helper
 
 ANSWER = """
@@ -13,12 +12,11 @@ import os, sys
 from keras_bert.export.runtimes import open_session
 
 open_session(sys.argv[1]).run(None, {"x": [1.0]})
-print(os.environ["ORT_DISABLE_TELEMETRY"], os.environ["MLFLOW_DISABLE_TELEMETRY"])
+print(os.environ["ORT_DISABLE_TELEMETRY"])
 """
 
 
-@pytest.mark.parametrize(("given", "expected"), [({}, "1 true"), ({"MLFLOW_DISABLE_TELEMETRY": "false"}, "1 false")])
-def test_no_event_is_kept_and_what_the_user_sets_stays(given: dict[str, str], expected: str, tmp_path: Path) -> None:
+def test_no_event_is_kept(tmp_path: Path) -> None:
     sides = [helper.make_tensor_value_info(name, 1, [1]) for name in ("x", "y")]
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "graph", sides[:1], sides[1:])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
@@ -26,9 +24,9 @@ def test_no_event_is_kept_and_what_the_user_sets_stays(given: dict[str, str], ex
     home = tmp_path / "home"
     home.mkdir()
     kept = {name: value for name, value in os.environ.items() if "TELEMETRY" not in name and name[:4] != "XDG_"}
-    environment = {**kept, "HOME": str(home), **given}
+    environment = {**kept, "HOME": str(home)}
     command = [sys.executable, "-c", ANSWER, str(tmp_path / "model.onnx")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == expected
+    assert done.stdout.strip() == "1"
     # ONNX Runtime would keep a device id and a queue of events here.
     assert list(home.rglob("*")) == []

@@ -25,7 +25,7 @@ SECONDS = 60.0
 MEGABYTES = 2048
 # Libraries leak up to a quarter of a megabyte for each file.
 _FILES_PER_PROCESS = 2000
-_PACKAGES = ("keras_bert", "components", "pipeline")
+_PACKAGES = ("keras_bert", "components", "pipeline", "plugins")
 
 
 class Outcome(NamedTuple):

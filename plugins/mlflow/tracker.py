@@ -3,6 +3,7 @@
 import contextlib
 import importlib.metadata
 import json
+import os
 import posixpath
 import re
 import tempfile
@@ -92,15 +93,8 @@ _STATES = {"done": "FINISHED", "partial": "FINISHED", "refused": "FAILED", "fail
 _SCRIPT = Path(__file__).with_name("pyfunc_model.py")
 
 
-class Sent(NamedTuple):
-    """The id of a run in MLflow, and whether it was there before."""
-
-    id: str
-    existed: bool
-
-
-def send(root: Path, number: int | None, uri: str) -> Sent:
-    """Sends a run to an MLflow store; a run that is already there stays as it is.
+def send(root: Path, number: int | None, uri: str) -> str:
+    """Sends a run to an MLflow store, where a run that is already there stays as it is; returns what was done.
 
     Raises:
         InputError: MLflow is not installed, the store cannot be reached, or there is no such run.
@@ -108,10 +102,12 @@ def send(root: Path, number: int | None, uri: str) -> Sent:
     place = str(root.absolute())
     if "'" in place and '"' in place:
         raise InputError(f"--root must not have both quotes in its path to be sent to MLflow, got {place}")
+    # MLflow reports its use to its makers unless this is set before its import; what the user has set stays.
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     try:
         import mlflow
     except ImportError:
-        raise InputError(f"--mlflow needs MLflow, which is not installed: {install_command('mlflow')}") from None
+        raise InputError(f"--track mlflow needs MLflow, which is not installed: {install_command('mlflow')}") from None
     record = read_record(root, number)
     with contextlib.closing(Store(root, create=False)) as store:
         summary = summarize_run(record, store)
@@ -126,11 +122,11 @@ def send(root: Path, number: int | None, uri: str) -> Sent:
         quote = '"' if "'" in name else "'"
         runs = client.search_runs([experiment], filter_string=f"tags.`{_TAG}` = {quote}{name}{quote}")
         if runs:
-            return Sent(runs[0].info.run_id, existed=True)
-        return Sent(_write(mlflow, client, uri, experiment, name, record.run, summary, root), existed=False)
+            return f"is there already, as run {runs[0].info.run_id}"
+        return f"run {_write(mlflow, client, uri, experiment, name, record.run, summary, root)}"
     except mlflow.exceptions.MlflowException as error:
         reason = " ".join(str(error).split())
-        raise InputError(f"--mlflow must be a store that can be written to, got {uri}: {reason}") from None
+        raise InputError(f"--track mlflow must name a store that can be written to, got {uri}: {reason}") from None
 
 
 def _write(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pipeline.orchestrator.store import Store
 from pipeline.report.record import read_record
-from pipeline.tracking.mlflow import MetricPoint, RunSummary, summarize_run
+from plugins.mlflow.tracker import MetricPoint, RunSummary, summarize_run
 from tests.pipeline.provenance.made_up import Jobs
 from tests.pipeline.report.made_up import Root, measured, node
 

@@ -9,7 +9,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from pipeline.cli import main
-from pipeline.tracking.mlflow import send
+from plugins.mlflow.tracker import send
 from tests.components import tuning_job
 from tests.pipeline.command_line import said
 from tests.pipeline.provenance.made_up import Jobs
@@ -41,9 +41,22 @@ def test_without_mlflow_one_line_says_what_to_install(tmp_path: Path, monkeypatc
     monkeypatch.setitem(sys.modules, "mlflow", None)
     number = Jobs(tmp_path).run("a")
     with pytest.raises(
-        InputError, match=r"^--mlflow needs MLflow, which is not installed: pip install 'mlflow-skinny>="
+        InputError, match=r"^--track mlflow needs MLflow, which is not installed: pip install 'mlflow-skinny>="
     ):
         send(tmp_path, number, "sqlite:///nowhere.db")
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "true"), ("false", "false")])
+def test_mlflow_reports_its_use_only_if_the_user_says_so(
+    given: str | None, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", given or "")
+    if given is None:
+        monkeypatch.delenv("MLFLOW_DISABLE_TELEMETRY")
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    with pytest.raises(InputError):
+        send(tmp_path, 1, "sqlite:///nowhere.db")
+    assert os.environ["MLFLOW_DISABLE_TELEMETRY"] == expected
 
 
 def test_a_root_that_no_filter_of_mlflow_can_name(tmp_path: Path) -> None:
@@ -66,7 +79,7 @@ def test_a_run_with_its_model(
     (home / "job.toml").write_text(JOB)
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     assert main(["run", "job.toml"]) == 0
-    assert f"sent to {uri}" in said(capsys, "report", "--mlflow", uri)
+    assert f"sent to {uri}" in said(capsys, "report", "--track", "mlflow", uri)
     client = mlflow.MlflowClient(tracking_uri=uri)
     (run,) = client.search_runs([client.get_experiment_by_name("tags").experiment_id])
     assert run.info.status == "FINISHED"
@@ -74,7 +87,7 @@ def test_a_run_with_its_model(
     assert 0 < run.data.metrics["tflite int8/accuracy"] <= 1
     assert len(client.get_metric_history(run.info.run_id, "fine_tune/validation/loss")) == 2
     assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["report.html"]
-    assert "is there already" in said(capsys, "report", "--mlflow", uri)
+    assert "is there already" in said(capsys, "report", "--track", "mlflow", uri)
     # As a user of the model would, in a process that knows nothing of the pipeline.
     (model,) = client.search_logged_models([run.info.experiment_id])
     script = (

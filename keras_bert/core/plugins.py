@@ -1,0 +1,33 @@
+"""Plug-ins: objects that packages register by entry points, see docs/guides/extend.md."""
+
+import importlib.metadata
+import importlib.util
+from importlib.metadata import EntryPoint
+from typing import Any
+
+_DISTRIBUTION = "keras_bert_edge"
+
+
+def find_plugins(kind: str) -> dict[str, EntryPoint]:
+    """Name -> entry point of the plug-ins of a kind, such as "trackers"; none of them is imported.
+
+    The metadata of a package may name a plug-in whose folder was removed, which then counts as not installed.
+    """
+    entries = importlib.metadata.entry_points(group=f"{_DISTRIBUTION}.{kind}")
+    return {entry.name: entry for entry in entries if importlib.util.find_spec(entry.module.partition(".")[0])}
+
+
+def load_plugin(kind: str, name: str, field: str) -> Any:
+    """The object of a plug-in that a user names in a field.
+
+    Raises:
+        ValueError: no package that is installed has such a plug-in.
+    """
+    plugins = find_plugins(kind)
+    if name not in plugins:
+        names = ", ".join(sorted(plugins)) or "none"
+        raise ValueError(
+            f"{field} must be one of the {kind} that are installed ({names}), got {name!r}; install a package with an "
+            f"entry point of this name in the group '{_DISTRIBUTION}.{kind}'"
+        )
+    return plugins[name].load()

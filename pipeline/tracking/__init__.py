@@ -1,1 +1,0 @@
-"""Sends runs to tracking stores such as MLflow."""

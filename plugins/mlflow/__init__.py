@@ -1,0 +1,1 @@
+"""Sends runs to MLflow."""

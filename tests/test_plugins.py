@@ -1,0 +1,61 @@
+"""Plug-ins: every entry point has its object, none needs another, and the core runs without the folder."""
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import grimp
+import pytest
+
+from tests.test_capabilities import IMPORT_AND_PLAN
+from tests.tiny_job import without, write_job
+
+REPOSITORY = Path(__file__).parents[1]
+NAMES = sorted(path.parent.name for path in (REPOSITORY / "plugins").glob("*/__init__.py"))
+ENTRIES = [
+    entry
+    for entry in importlib.metadata.distribution("keras-bert-edge").entry_points
+    if entry.group.startswith("keras_bert_edge.") and NAMES
+]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.group}-{entry.name}")
+def test_every_entry_point_has_its_object(entry: importlib.metadata.EntryPoint) -> None:
+    assert callable(entry.load())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_plug_in_has_an_entry_point_and_a_page_and_needs_no_other(name: str) -> None:
+    assert any(entry.module.startswith(f"plugins.{name}.") for entry in ENTRIES)
+    assert (REPOSITORY / "plugins" / name / "README.md").is_file()
+    graph = grimp.build_graph("plugins")
+    modules = graph.find_descendants(f"plugins.{name}")
+    imported = set[str]().union(*map(graph.find_modules_directly_imported_by, modules))
+    assert imported <= {f"plugins.{name}", *modules}
+
+
+def run_without_plugins(folder: Path, *arguments: str) -> str:
+    """What Python prints where neither it nor its child processes find the folder of plug-ins."""
+    (folder / "sitecustomize.py").write_text("import sys\nsys.modules['plugins'] = None\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(REPOSITORY)))}
+    command = [sys.executable, "-W", "ignore", *arguments]
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_without_plug_ins_every_module_is_imported_and_the_plain_job_is_planned(tmp_path: Path) -> None:
+    job = write_job(tmp_path / "job")
+    output = run_without_plugins(tmp_path, "-c", IMPORT_AND_PLAN, "plugins", str(job), str(tmp_path / "root"))
+    for step in ("pretrain", "fine_tune", "distill", "quantize", "export_model", "evaluate", "push"):
+        assert step in output
+
+
+@pytest.mark.long
+def test_without_plug_ins_the_plain_job_runs(tmp_path: Path) -> None:
+    job = write_job(tmp_path / "job")
+    job.write_text(without("student", "distillation", "quantization"))
+    output = run_without_plugins(tmp_path, "-m", "pipeline", "run", str(job), "--root", str(tmp_path / "root"))
+    assert "pushed: " in output
