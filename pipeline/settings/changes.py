@@ -21,7 +21,8 @@ def _change_student(settings: Settings) -> Iterator[str]:
     layers, encoder = len(student.layers or ()) or student.num_layers, settings.encoder
     # The number of a checkpoint's layers is in its files, which a machine that compiles a job need not have.
     if layers is not None and (encoder is None or layers < encoder.num_layers):
-        yield f"keep more of the teacher's layers than {layers} (student.{'layers' if student.layers else 'num_layers'})"
+        field = "layers" if student.layers else "num_layers"
+        yield f"keep more of the teacher's layers than {layers} (student.{field})"
     yield _train_longer("distillation", settings.distillation)
     is_single_text = TASK_ROWS[source.task].may_be_unlabelled and getattr(source, "second_text", None) is None
     if settings.unlabelled is None and is_single_text:
