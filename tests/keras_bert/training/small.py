@@ -30,17 +30,21 @@ class Rows:
         self.per_epoch = -(-self.count // batch_size)
 
     def after(self, done, *, shares=(0,), of=1, stop=None):
-        def batches():
-            number = done
-            while number != stop:
-                start = number % self.per_epoch * self.batch_size
-                for share in shares:
-                    places = range(start, min(start + self.batch_size, self.count))[share::of]
-                    yield {name: column[list(places)] for name, column in self.columns.items()}
-                number += 1
+        def batch(place):
+            start = (done + place // len(shares)) % self.per_epoch * self.batch_size
+            places = range(start, min(start + self.batch_size, self.count))[shares[place % len(shares)] :: of]
+            return [column[list(places)] for column in self.columns.values()]
 
-        specs = {name: tf.TensorSpec((None, *column.shape[1:]), column.dtype) for name, column in self.columns.items()}
-        return tf.data.Dataset.from_generator(batches, output_signature=specs).with_options(reading_options())
+        def read(place):
+            columns = self.columns.items()
+            arrays = tf.numpy_function(batch, [place], [column.dtype for _, column in columns])
+            return {
+                name: tf.ensure_shape(array, (None, *column.shape[1:]))
+                for (name, column), array in zip(columns, arrays, strict=True)
+            }
+
+        count = np.iinfo(np.int64).max if stop is None else (stop - done) * len(shares)
+        return tf.data.Dataset.range(count).map(read).with_options(reading_options())
 
     def identity(self):
         columns = {name: column.tolist() for name, column in self.columns.items()}
