@@ -75,7 +75,8 @@ class ArrayBatches:
         """The batches from number `done` on, without end or before number `stop`, see `Batches.after`."""
 
         def read(place: Array) -> list[Array]:
-            plan = self._plan.part(done + place // len(shares), shares[place % len(shares)], of)
+            number, share = divmod(int(place), len(shares))
+            plan = self._plan.part(done + number, shares[share], of)
             chosen = {name: array[plan.rows] if len(array) else array for name, array in self._rows.items()}
             return [array[:, : plan.width] if name.endswith(self._along) else array for name, array in chosen.items()]
 
