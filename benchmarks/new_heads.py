@@ -1,8 +1,10 @@
 """A head that starts from random weights against one that starts at its optimum on frozen vectors, on public rows.
 
     python -m benchmarks.new_heads --checkpoint FOLDER [--sets banking77-500 pairs-2700] [--seeds 3] [--compress]
+    python -m benchmarks.new_heads --checkpoint FOLDER --validate --starts auto --sets sst2-1000 --epochs 2 --rate 2e-4
 
-With `--compress` a student of three layers is distilled from each teacher, quantized, and scored as an int8 file.
+With `--compress` a student of three layers is distilled from each teacher, quantized, and scored as an int8 file. With
+`--validate` training rows that no model learns from are scored instead of test rows: settings are chosen by them.
 """
 
 import argparse
@@ -27,9 +29,10 @@ import keras_bert
 from keras_bert.metrics.entities import entity_scores
 from keras_bert.metrics.regression import correlations
 
-MAX_LENGTH, EPOCHS, RATE, BATCH_SIZE = 64, 3.0, 1e-4, 32
+MAX_LENGTH, BATCH_SIZE = 64, 32
 # A pair of STS-B is a paraphrase from this score on.
 PARAPHRASE = 3.5
+KINDS = ("banking77", "sst2", "wnut17", "entity_types", "stsb", "pairs")
 SETS = (
     *("banking77-500", "banking77-1500", "banking77-10003", "sst2-500", "sst2-2000"),
     *("wnut17-1500", "entity_types-1500", "stsb-2700", "pairs-2700"),
@@ -54,17 +57,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--checkpoint", required=True, help="a folder, such as that of all-MiniLM-L6-v2")
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS, help="a data set and a number of rows")
+    parser.add_argument("--sets", nargs="+", default=SETS, help=f"a data set of {KINDS} and a number of rows")
+    parser.add_argument("--starts", nargs="+", choices=("fitted", "random", "auto"), default=("random", "auto"))
+    parser.add_argument("--epochs", type=float, default=3.0)
+    parser.add_argument("--rate", type=float, default=1e-4)
+    parser.add_argument("--scored-rows", type=int, default=1000, help="the most rows that are scored")
+    parser.add_argument("--validate", action="store_true")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--compress", action="store_true")
     options = parser.parse_args()
     for name in options.sets:
         kind, count = name.split("-")
         train, test = read(options.data, kind)
+        shuffled = random.Random(0).sample(range(len(test.texts)), len(test.texts))
+        test = test.take(shuffled[: options.scored_rows])
         scores = collections.defaultdict(list)
         for seed in range(options.seeds):
-            places = random.Random(seed).sample(range(len(train.texts)), min(int(count), len(train.texts)))
-            chosen = train.take(places)
+            places = random.Random(seed).sample(range(len(train.texts)), len(train.texts))
+            chosen, rest = train.take(places[: int(count)]), places[int(count) :][: options.scored_rows]
+            test = train.take(rest) if options.validate else test
             if kind in ("banking77", "sst2", "entity_types"):
                 scores["n-grams"].append(score_words(kind, chosen, test))
             for model, value in measure(options, kind, chosen, test, seed):
@@ -79,19 +90,20 @@ def measure(
     options: argparse.Namespace, kind: str, train: Columns, test: Columns, seed: int
 ) -> Iterator[tuple[str, float]]:
     """The scores of the frozen encoder with a fitted head, and of the models of both starts."""
-    for start in ("fitted", "random", "auto"):
+    settings: dict[str, Any] = {"batch_size": BATCH_SIZE, "seed": seed, "verbose": 0, "pairs": train.seconds}
+    task = build(options.checkpoint, kind, train)
+    # With a rate of next to nothing the encoder stays as it is.
+    task.fit(train.texts, train.labels, start_head="fitted", steps=1, learning_rate=1e-12, **settings)
+    yield "frozen encoder", score(task, test)
+    for start in options.starts:
         task = build(options.checkpoint, kind, train)
-        settings: dict[str, Any] = {"batch_size": BATCH_SIZE, "seed": seed, "verbose": 0, "pairs": train.seconds}
-        # With a rate of next to nothing the encoder stays as it is.
-        frozen = (
-            {"steps": 1, "learning_rate": 1e-12} if start == "fitted" else {"epochs": EPOCHS, "learning_rate": RATE}
-        )
-        task.fit(train.texts, train.labels, start_head=start, **settings, **frozen)
-        yield "frozen encoder" if start == "fitted" else f"{start} head, teacher", score(task, test)
-        if options.compress and start != "fitted":
+        plan = {"epochs": options.epochs, "learning_rate": options.rate}
+        task.fit(train.texts, train.labels, start_head=start, **plan, **settings)
+        yield f"{start} head, teacher", score(task, test)
+        if options.compress:
             # Tags are given with their words; other tasks need no labels here.
             columns = (train.texts, train.labels) if kind == "wnut17" else (train.texts,)
-            student = keras_bert.distill(task, *columns, layers=[1, 3, 5], epochs=2 * EPOCHS, **settings)
+            student = keras_bert.distill(task, *columns, layers=[1, 3, 5], epochs=2 * options.epochs, **settings)
             yield f"{start} head, student", score(student, test)
             keras_bert.quantize(student, *columns, epochs=1.0, **settings)
             with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,6 @@ from components.training.on_rows import VALIDATIONS, TrainingPhase, reproducible
 from components.training.students import build_distillation_objective, initialize_student, resume_student
 from components.training.tuning import VectorSettings, build_task, count_tuning_rows, start_new_head, tune_task
 from keras_bert.options.compression import Distillation, Imitation, Student
-from keras_bert.options.fine_tuning import StartHead
 from keras_bert.options.training import Training
 
 if TYPE_CHECKING:
@@ -59,10 +58,10 @@ def distill(
             task, copied = initialize_student(teacher_task, shape, examples, training, measure)
         else:
             task, copied = resume_student(teacher_task, shape, read_model(general_student)), 0
-        # With an imitation, vectors move towards the teacher's before a head could use them.
-        how: StartHead = "random" if imitation.is_on else "auto"
         is_copied = measure is None and (copied > 0 or general_student is not None)
-        start_new_head(task, examples, training, how, teacher=None if measure else teacher_task, is_copied=is_copied)
+        # With an imitation, vectors move towards the teacher's, which the copied head knows.
+        if not (imitation.is_on and is_copied):
+            start_new_head(task, examples, training, teacher=None if measure else teacher_task, is_copied=is_copied)
         history = _train(teacher_task, task, examples, distillation, imitation, training)
     tune_task(task, examples)
     write_model(student, task, history, training.precision)

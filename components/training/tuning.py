@@ -116,7 +116,7 @@ def start_new_head(
     class_weights: Sequence[float] | None = None,
     **of_student: Any,
 ) -> "FittedHead | None":
-    """Starts a new head from the frequencies of the labels, and fits it, see `keras_bert.training.new_head.fit_head`.
+    """Fits a new head, see `keras_bert.training.new_head.fit_head`.
 
     A head that was kept stays. `of_student` are the further arguments of `fit_head` for the head of a student.
     """
@@ -124,13 +124,9 @@ def start_new_head(
     from keras_bert.training.new_head import fit_head
     from keras_bert.training.trainer import validation_rows
 
-    description = examples.features()
-    if labels := description["settings"].get("labels", []):
-        counts = description["labels"]["train"]
-        task.initialize_bias([counts.get(label, 0) for label in labels], description["rows"]["train"], class_weights)
     if not (task.drawn_weights or of_student):
         return None
-    size = validation_rows(description["max_length"])
+    size = validation_rows(examples.features()["max_length"])
     options: dict[str, Any] = {"seed": training.seed, "shuffle": True, "bucket_boundaries": LENGTH_BUCKETS}
     rows = task_batches(examples.path, "train", size, **options)
     with input_errors("fine_tuning: "):

@@ -102,7 +102,12 @@ def distill(
         if small.second_text == "optional":
             small.pairs = pairs is not None
         if small.label_name in rows:
-            small.start_head(rows[small.label_name], None, rows)
+            small.start_scale(rows[small.label_name], rows)
+        is_copied = bool(copied) and not is_new
+        # With an imitation, vectors move towards the teacher's, which the copied head knows.
+        if not (imitation.is_on and is_copied):
+            source = batches(small, rows, validation_rows(small.max_length), shuffle=True, seed=plan.seed)
+            fit_head(small, source, teacher=None if is_new else teacher, is_copied=is_copied)
         network, objective = small.network(), small.objective()
         if imitation.is_on:
             imitating = ImitationObjective(
@@ -116,8 +121,6 @@ def distill(
             second_plan = dataclasses.replace(plan, steps=steps - without_answers)
             train(small, imitating.joint, imitating, rows, second_plan, verbose=verbose)
         else:
-            source = batches(small, rows, validation_rows(small.max_length), shuffle=True, seed=plan.seed)
-            fit_head(small, source, teacher=None if is_new else teacher, is_copied=bool(copied) and not is_new)
             plain = DistillationObjective(objective, None if is_given else teacher.network(), distillation)
             train(small, network, plain, rows, plan, verbose=verbose)
     return small

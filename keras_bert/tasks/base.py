@@ -130,9 +130,6 @@ class Task(Adaptable, abc.ABC):
     pairs: bool | None = None
     """Whether the task was trained on pairs of texts or on single ones; None if that is unknown."""
 
-    has_new_head: bool = False
-    """Whether `build` made a head that `start_head` has not started yet; heads of more than two classes start at 0."""
-
     drawn_weights: Mapping[str, Array] = {}
     """The random weights of a head that `build` made, by path; `keras_bert.fit` draws them again by its seed."""
 
@@ -205,46 +202,11 @@ class Task(Adaptable, abc.ABC):
     def build(cls, *args: Any, **kwargs: Any) -> Self:
         """Builds the task with a new head on an encoder, from the settings of the constructor and of the head."""
 
-    def start_head(self, labels: Array, class_weights: Any = None, rows: Mapping[str, Array] | None = None) -> None:
-        """Starts a new head from the labels of its training rows, as `examples` gives them; later calls do nothing.
+    def start_scale(self, labels: Array, rows: Mapping[str, Array]) -> None:
+        """Gives a head of numbers the scale of its training rows, if it has none; other heads have no scale.
 
-        For `class_weights` see `initialize_bias`. A regression starts from the labels' mean and standard deviation;
-        with `rows`, the model's inputs, a head of a checkpoint gets this scale as well.
+        `rows` are the model's inputs.
         """
-        if self.has_new_head:
-            counts = labels.sum(axis=0)
-            if not self.independent_labels:
-                counts = np.bincount(labels[labels >= 0], minlength=self.model.output.shape[-1])
-            self.initialize_bias(counts.tolist(), len(labels), class_weights)
-
-    def initialize_bias(self, counts: Sequence[int], rows: int, class_weights: Sequence[float] | None = None) -> None:
-        """Starts a new head from the frequencies of the labels, see `keras_bert.objectives.class_weights`.
-
-        The first call of `examples` does this with its labels. If the loss has class weights, call this before. The
-        bias of a head that was loaded or trained stays as it is, and later calls change nothing. Heads of more than two
-        classes, and tasks without labels, ignore the call.
-
-        Args:
-            counts: the number of training rows (for tags, of words) of each label, in the order of the logits.
-            rows: the number of all training rows; ignored where a row or word has one label.
-            class_weights: the weights of the labels that `objective` gets; None for equal weights.
-
-        Raises:
-            ValueError: there are not as many counts or weights as labels, or one is out of range.
-        """
-        if not self.has_new_head or self.label_name != "label":
-            return
-        from keras_bert.objectives.class_weights import log_frequencies, log_odds
-
-        bias = self.model.get_layer("classifier").bias
-        rule = f"be one for each of {bias.shape[0]} labels"
-        check(type(self).__name__, "counts", len(counts) == bias.shape[0], rule, list(counts))
-        independent = self.independent_labels
-        prior = log_odds(counts, rows, class_weights) if independent else log_frequencies(counts, class_weights)
-        # Only a bias of zeros is new: training changes all its values, and a student copies its teacher's bias.
-        if not np.any(bias.numpy()):
-            bias.assign(prior)
-        self.has_new_head = False
 
     def _with_drawn_weights(self, encoder: keras.Model) -> Self:
         """This task, with the random weights of its new head noted."""

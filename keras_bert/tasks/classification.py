@@ -152,9 +152,6 @@ class TextClassifier(Task):
         check(cls.__name__, "labels", cls.independent_labels or len(labels) != 1, "be at least 2", labels)
         model = build_classifier(encoder, len(labels), pooling=pooling, dropout=dropout)
         task = cls(model, tokenizer, labels=labels, max_length=max_length, **settings)
-        # More than two classes start at 0: after few steps a bias outweighs all that the head has learnt of texts
-        # (docs/accuracy.md).
-        task.has_new_head = cls.independent_labels or len(labels) == 2
         return task._with_drawn_weights(encoder)
 
     def head(self) -> dict[str, Any]:
@@ -205,14 +202,11 @@ class Classification(TextClassifier):
     ) -> tuple[Features, Array]:
         """Arguments of `model.fit`: the inputs (rows, length) and the numbers of the labels (rows,) int32.
 
-        The first rows of a new head of two labels set its bias, see `start_head`: call it with the training rows first.
-
         Raises:
             ValueError: a label is unknown.
         """
         texts, labels = as_columns(texts=texts, labels=labels)
         inputs, numbers = self.encode(texts, pairs), label_numbers(labels, self.labels)
-        self.start_head(numbers)
         return inputs, numbers
 
     def predict(

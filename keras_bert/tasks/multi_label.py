@@ -117,15 +117,12 @@ class MultiLabelClassification(TextClassifier):
     ) -> tuple[Features, Array]:
         """Arguments of `model.fit`: the inputs (rows, length), and 1 for each label of a row (rows, labels) int32.
 
-        The first rows of a new head set its bias, see `start_head`: call it with the training rows first.
-
         Raises:
             TypeError: the labels of a row are not a list of strings.
             ValueError: a label is unknown.
         """
         texts, labels = as_columns(texts=texts, labels=labels)
         inputs, flags = self.encode(texts, pairs), self.flags(labels)
-        self.start_head(flags)
         return inputs, flags
 
     def flags(self, labels: Sequence[Sequence[str]]) -> Array:

@@ -130,7 +130,7 @@ def load_adapter(folder: str | os.PathLike[str], base: Task) -> Task:
         task = kind.build(base.encoder, base.tokenizer, **settings)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{file} must hold the settings of {kind.name}, got {settings}: {error}") from None
-    task.has_new_head, (task.pairs, task.calibration) = False, learned
+    task.pairs, task.calibration = learned
     task.adapter = files.read_adapter(folder, lambda adaptation: Adapter(task.model, adaptation))
     return task
 

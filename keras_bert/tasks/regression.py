@@ -89,8 +89,6 @@ class Regression(Task):
             scaled = has_layer(model, _HEAD) and isinstance(model.get_layer(_HEAD), RegressionHead)
             rule = f"have the layer {_HEAD!r} of `build_regressor`, a RegressionHead; train it again"
             check(type(self).__name__, "model", scaled, rule, model.name)
-            # `has_new_head` is not saved.
-            self.has_new_head = self._head.is_untrained
 
     @classmethod
     def build(
@@ -117,7 +115,7 @@ class Regression(Task):
         check(cls.__name__, "standard_deviation", standard_deviation > 0, "be above 0", standard_deviation)
         model = build_regressor(encoder, pooling=pooling, dropout=dropout)
         task = cls(model, tokenizer, max_length=max_length, **settings)
-        task._head.scale, task.has_new_head = TargetScale(mean, standard_deviation), True
+        task._head.scale = TargetScale(mean, standard_deviation)
         return task._with_drawn_weights(encoder)
 
     @property
@@ -170,22 +168,26 @@ class Regression(Task):
             TypeError: a value is not a number.
             ValueError: a value is not finite.
         """
-        texts, values = as_columns(texts=texts, values=values)
-        inputs, numbers = self.encode(texts, pairs), as_numbers("values", values)
-        self.start_head(numbers)
+        inputs, numbers = self._read(texts, values, pairs)
+        self.start_scale(numbers)
         return inputs, numbers
 
-    def start_head(self, labels: Array, class_weights: Any = None, rows: Mapping[str, Array] | None = None) -> None:
-        """See `Task.start_head`.
+    def _read(
+        self, texts: Sequence[str], values: Sequence[float], pairs: Sequence[str] | None = None
+    ) -> tuple[Features, Array]:
+        texts, values = as_columns(texts=texts, values=values)
+        return self.encode(texts, pairs), as_numbers("values", values)
+
+    def start_scale(self, labels: Array, rows: Mapping[str, Array] | None = None) -> None:
+        """See `Task.start_scale`.
 
         A checkpoint's head keeps its numbers if they are nearer to the labels than the mean of the labels is. Else they
         have another unit: they get the mean and the standard deviation of the labels.
         """
-        self._refuse_class_weights(class_weights)
         if not is_keras_model(self.model):
             return
         scale, head = TargetScale.of(labels.ravel().tolist()), self._head
-        if self.has_new_head and head.is_untrained:
+        if head.is_untrained:
             head.scale = scale
         elif rows is not None and head.scale == TargetScale():
             first = {name: array[:_STARTING_ROWS] for name, array in rows.items()}
@@ -194,13 +196,11 @@ class Regression(Task):
             # Answers that hardly differ are not spread over the whole scale.
             other = TargetScale(float(answers.mean()), max(float(answers.std()), 1.0))
             head.standardize(scale if is_near else other, scale)
-        if rows is not None:
-            self.has_new_head = False
 
-    def training_rows(self, *data: Any, **pairs: Sequence[str]) -> dict[str, Array]:
+    def training_rows(self, *data: Any, **pairs: Any) -> dict[str, Array]:
         """See `Task.training_rows`; `value` is (rows,)."""
-        rows = super().training_rows(*data, **pairs)
-        return {**rows, "value": rows["value"][:, 0]}
+        features, numbers = self._read(*data, **pairs)
+        return {**features, "value": numbers[:, 0]}
 
     def predict(self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, batch_size: int = 32) -> list[float]:
         """The number of each text, or of each pair."""

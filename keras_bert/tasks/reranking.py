@@ -120,9 +120,8 @@ class Reranking(Regression):
         inputs = self.encode([queries[row] for row in order], [passages[row] for row in order])
         return inputs, np.stack([values, lists], axis=1)[order]
 
-    def start_head(self, labels: Array, class_weights: Any = None, rows: Mapping[str, Array] | None = None) -> None:
-        """See `Task.start_head`; scores have no unit, so that the head keeps its scale."""
-        self._refuse_class_weights(class_weights)
+    def start_scale(self, labels: Array, rows: Mapping[str, Array] | None = None) -> None:
+        """Does nothing: scores have no unit, so that the head keeps its scale."""
 
     def training_rows(self, *data: Any, **pairs: Any) -> dict[str, Array]:
         """See `Task.training_rows`; `value` and `list` are (rows,)."""

@@ -114,7 +114,6 @@ class TokenClassification(Task):
         """A new tagger on an encoder, see `build_tagger`."""
         model = build_tagger(encoder, len(labels), dropout=dropout)
         task = cls(model, tokenizer, labels=labels, max_length=max_length)
-        task.has_new_head = True
         return task._with_drawn_weights(encoder)
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
@@ -138,8 +137,6 @@ class TokenClassification(Task):
     def examples(self, words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> tuple[Features, Array]:
         """Arguments of `model.fit`.
 
-        The first rows of a new head set its bias, see `start_head`: call it with the training rows first.
-
         Returns:
             The inputs, and the numbers of the tags, all (rows, length) int32: a tag's number at the first token of
             its word, `IGNORED` elsewhere. Rows are sentences in order; a long sentence has several rows, a sentence
@@ -161,7 +158,6 @@ class TokenClassification(Task):
         features = self._inputs(rows)
         y = np.full(features["token_ids"].shape, IGNORED, "int32")
         y[rows.row, rows.column + 1] = numbers[rows.word]
-        self.start_head(y)
         return features, y
 
     def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> list[list[Entity]]:

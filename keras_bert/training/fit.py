@@ -102,7 +102,7 @@ def fit(
         if is_new:
             draw_head(task, settings.seed)
         if task.label_name in rows:
-            task.start_head(learned[task.label_name], weights, learned)
+            task.start_scale(learned[task.label_name], learned)
         if is_new:
             source = batches(task, learned, validation_rows(task.max_length), shuffle=True, seed=settings.seed)
             fitted = fit_head(task, source, start_head, weights)
@@ -213,12 +213,8 @@ def count_steps(task: Task, rows: Rows, training: Training) -> int:
 
 
 def read_rows(task: Task, data: Sequence[Any], pairs: Sequence[str] | None = None) -> dict[str, Array]:
-    """The rows of `Task.training_rows` for `read_columns`; reading them does not start a new head."""
-    is_new, task.has_new_head = task.has_new_head, False
-    try:
-        return task.training_rows(*data, **({} if pairs is None else {"pairs": pairs}))
-    finally:
-        task.has_new_head = is_new
+    """The rows of `Task.training_rows` for `read_columns`."""
+    return task.training_rows(*data, **({} if pairs is None else {"pairs": pairs}))
 
 
 def read_rows_with_answers(

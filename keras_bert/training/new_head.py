@@ -92,7 +92,8 @@ def fit_head(
     The head becomes a linear model of the vectors: a multinomial logistic regression, one for each label where a text
     may have several, or a ridge regression. The penalty is chosen on rows that are left out of the fit. With `auto`, a
     new head keeps its random weights where the fitted one saves little of the loss of constant answers: vectors of
-    pairs of texts say little before a training. Heads of question answering and re-ranking stay as they are.
+    pairs of texts say little before a training. Its bias gives the labels their frequencies then, but for texts of more
+    than two classes. Heads of question answering and re-ranking stay as they are.
 
     Args:
         task: a task on a Keras model, whose new head is drawn and has its scale.
@@ -127,13 +128,18 @@ def fit_head(
     gain = 1 - loss / max(first_loss, 1e-12)
     is_kept = how == "fitted" or gain > (0 if is_copied else _LEAST_GAIN)
     fitted = FittedHead({**weights_of_head(task), **linear}, len(row), gain, is_kept)
+    is_words = len(task.model.output.shape) == 3
     if is_kept:
         head.kernel.assign(model.kernel)
         head.bias.assign(model.bias)
+    elif copied is None and (link == "sigmoid" or is_words or len(model.bias) == 2):
+        # A short training from equal probabilities ends before it has learnt more than frequencies (Lin et al. 2017,
+        # "Focal Loss for Dense Object Detection", section 3.3). Many classes are worse with them (docs/accuracy.md).
+        head.bias.assign(_constant(_smoothed(learnt, link), link).bias)
     logger.info(
         "head fitted to %s %s in %.1f s: loss %.3g on some left out, %s have %.3g; the training starts from %s",
         f"{len(row):,}",
-        "words" if len(task.model.output.shape) == 3 else "rows",
+        "words" if is_words else "rows",
         time.monotonic() - begin,
         loss,
         "answers of the teacher's head" if is_copied else "constant answers",
@@ -232,12 +238,12 @@ def weights_of_head(task: Task) -> dict[str, Array]:
 @contextlib.contextmanager
 def restored_head(task: Task) -> Iterator[dict[str, Array]]:
     """Yields the weights of a task's head, which it gets back after an error, unless the block has cleared them."""
-    before, drawn, is_new = weights_of_head(task), task.drawn_weights, task.has_new_head
+    before, drawn = weights_of_head(task), task.drawn_weights
     try:
         yield before
     except BaseException:
         if before:
-            task.drawn_weights, task.has_new_head = drawn, is_new
+            task.drawn_weights = drawn
             for weight in task.model.weights:
                 if weight.path in before:
                     weight.assign(before[weight.path])

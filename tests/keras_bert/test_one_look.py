@@ -316,23 +316,6 @@ def test_a_file_is_scored_but_not_trained_and_stands_beside_a_saved_model(tmp_pa
     assert isinstance(keras_bert.load(tmp_path).model, keras.Model)
 
 
-def test_training_sets_the_first_bias_with_class_weights_as_in_a_job_and_scoring_does_not() -> None:
-    old = make_task("multi_label")
-    task = old.rebuilt(make_encoder(old.tokenizer))
-    keras_bert.evaluate(task, *ROWS["multi_label"])
-    assert not np.any(task.model.get_layer("classifier").bias)
-    task.examples(*ROWS["multi_label"])
-    assert np.all(task.model.get_layer("classifier").bias)
-    texts, labels = ROWS["multi_label"]
-    even = make_task("multi_label")
-    task = even.rebuilt(make_encoder(even.tokenizer))
-    task.start_head(fitting.read_rows(task, (texts, labels))["label"], class_weights=[2.0, 3.0, 3.0])
-    expected = even.rebuilt(make_encoder(even.tokenizer))
-    expected.initialize_bias([2, 2, 1], 6, [2.0, 3.0, 3.0])
-    np.testing.assert_array_equal(task.model.get_layer("classifier").bias, expected.model.get_layer("classifier").bias)
-    assert np.any(task.model.get_layer("classifier").bias)
-
-
 def test_a_new_regression_is_scored_in_its_own_scale_and_learns_in_that_of_its_training_rows() -> None:
     old = make_task("regression")
     task = keras_bert.TASKS["regression"].build(make_encoder(old.tokenizer), old.tokenizer, max_length=16)
@@ -428,16 +411,20 @@ def test_trainings_that_cannot_learn_are_refused_and_lists_are_not_cut() -> None
             retrieval.fit(TEXTS, others, **{**SMALL, **options})
 
 
-def test_held_out_rows_do_not_count_in_the_first_bias(monkeypatch: pytest.MonkeyPatch) -> None:
-    started = []
-    monkeypatch.setattr(Task, "initialize_bias", lambda self, *counted: started.append(counted))
+def test_held_out_rows_do_not_count_in_the_first_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def keep(task: Task, rows: Any, *options: Any) -> None:
+        read.append(sum(len(batch["token_ids"]) for batch in rows.epoch()))
+
+    monkeypatch.setattr(fitting, "fit_head", keep)
     monkeypatch.setattr(fitting, "train", lambda *arguments, **options: [])
-    for name, counts in (("multi_label", ([1, 1, 1], 3, None)), ("token_classification", ([3, 1, 0], 2, None))):
+    for name, share in (("multi_label", 0.5), ("token_classification", 0.7)):
         old = make_task(name)
         task = old.rebuilt(make_encoder(old.tokenizer))
-        task.fit(*ROWS[name], validation_split=0.5 if name == "multi_label" else 0.7, verbose=0)
-        assert started == [counts]
-        started.clear()
+        task.fit(*ROWS[name], validation_split=share, verbose=0)
+        count = len(ROWS[name][0])
+        assert read.pop() == count - round(count * share)
 
 
 def test_quantized_models_keep_their_ranges_on_disk_and_are_not_trained_again(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tasks.pretraining import Pretraining
 from keras_bert.tasks.question_answering import QuestionAnswering
-from keras_bert.tasks.registry import TASKS
 from keras_bert.tasks.regression import Regression
 from tests.keras_bert.tasks.plain_tokenizer import PlainTokenizer
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
@@ -135,63 +134,3 @@ def test_task_json(task, tmp_path):
     with pytest.raises(OSError, match="no space"):
         task.save(tmp_path)
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
-
-
-# The labels of three rows, and the bias that they give by hand.
-FLAGGED, PRIOR = [["no", "yes"], ["no"], ["no"]], [np.log(3.5 / 0.5), np.log(1.5 / 2.5)]
-TEXTS = ["good", "bad", "a good film"]
-
-
-def new_task(name="multi_label", labels=("no", "yes")):
-    return TASKS[name].build(make_encoder(num_layers=1), make_tokenizer(), labels=labels, max_length=30)
-
-
-def bias_of(task):
-    return task.model.get_layer("classifier").bias.numpy()
-
-
-def test_the_first_labels_set_the_bias_of_a_new_head_alone():
-    task, other = new_task(), new_task()
-    before = np.stack(list(task.outputs(TEXTS)))  # compiled before there is a bias
-    task.examples(TEXTS, FLAGGED)
-    np.testing.assert_allclose(bias_of(task), PRIOR, rtol=1e-6)
-    np.testing.assert_allclose(np.stack(list(task.outputs(TEXTS))), before + PRIOR, atol=1e-5)
-    task.examples(TEXTS[:1], [["yes"]])
-    np.testing.assert_allclose(bias_of(task), PRIOR, rtol=1e-6, err_msg="rows to validate on follow")
-    assert not bias_of(other).any(), "each head has its own"
-
-
-def test_a_head_that_was_trained_or_came_with_a_model_keeps_its_bias():
-    trained = new_task()
-    trained.model.get_layer("classifier").bias.assign([0.0, 0.25])
-    trained.examples(TEXTS, FLAGGED)
-    np.testing.assert_array_equal(bias_of(trained), [0.0, 0.25])
-    model = new_task().model
-    TASKS["multi_label"](model, make_tokenizer(), labels=["no", "yes"], max_length=30).examples(TEXTS, FLAGGED)
-    assert not model.get_layer("classifier").bias.numpy().any(), "a bias of 0 may have been learnt"
-
-
-def test_equal_frequencies_and_class_weights_set_the_bias_once():
-    task = new_task()
-    task.examples(TEXTS[:2], [["no"], ["yes"]])
-    task.examples(TEXTS, FLAGGED)
-    assert not bias_of(task).any()
-    task = new_task()
-    with pytest.raises(
-        ValueError, match=r"MultiLabelClassification\.counts must be one for each of 2 labels, got \[1, 2, 3\]"
-    ):
-        task.initialize_bias([1, 2, 3], 6)
-    task.initialize_bias([3, 1], 4, class_weights=[1.0, 3.0])
-    task.examples(TEXTS, FLAGGED)
-    np.testing.assert_allclose(bias_of(task), [np.log(3.5 / 1.5), 0.0], atol=1e-6)
-
-
-def test_two_classes_start_from_their_frequencies_more_at_0_and_numbers_have_a_scale():
-    task = new_task("classification", ["no", "yes", "maybe"])
-    task.examples(TEXTS, ["no", "no", "yes"])
-    task.initialize_bias([2, 1, 0], 3)
-    assert not bias_of(task).any()
-    task = new_task("classification")
-    task.examples(TEXTS, ["no", "no", "yes"])
-    np.testing.assert_allclose(bias_of(task), [np.log(2.5 / 1.5) / 2, -np.log(2.5 / 1.5) / 2], rtol=1e-6)
-    Regression.build(make_encoder(num_layers=1), make_tokenizer(), max_length=30).initialize_bias([1], 1)

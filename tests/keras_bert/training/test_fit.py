@@ -42,7 +42,6 @@ def assert_equal_weights(one: Any, other: Any) -> None:
 def test_scores_of_several_labels_use_the_thresholds_of_the_task() -> None:
     task = MultiLabelClassification.build(make_encoder(), make_tokenizer(), labels=["a", "b"], max_length=8)
     task.model.get_layer("classifier").kernel.assign(np.zeros((16, 2)))
-    task.has_new_head = False
     task.model.get_layer("classifier").bias.assign([-1.0, 1.0])  # probabilities 0.27 and 0.73
     rows = (TEXTS[:2], [["a"], ["b"]])
     for thresholds, expected in (((0.5, 0.5), 2 / 4), ((0.2, 0.8), 2 / 4), ((0.0, 0.5), 4 / 6), ((None, 1.0), 0.0)):

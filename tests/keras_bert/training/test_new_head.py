@@ -103,6 +103,23 @@ def test_labels_that_vectors_say_nothing_about_keep_the_random_head() -> None:
     assert fit(task, TEXTS, labels, how="random") is None
 
 
+def test_a_head_that_stays_random_has_the_frequencies_but_of_more_than_two_classes() -> None:
+    labels = list(CHANCE.permutation(["no"] * 45 + ["yes"] * 15))
+    task = classifier()
+    fit(task, TEXTS, labels)
+    bias = task.model.layers[-1].bias.numpy()
+    np.testing.assert_allclose(bias[1] - bias[0], np.log(15.5 / 45.5), rtol=1e-5)
+    fit(task, TEXTS, labels, class_weights=[1.0, 3.0])
+    assert np.ptp(task.model.layers[-1].bias) == pytest.approx(0, abs=1e-6)
+    more = classifier(("no", "yes", "never"))
+    fit(more, TEXTS, labels)
+    assert not more.model.layers[-1].bias.numpy().any()
+    several = MultiLabelClassification.build(make_encoder(), make_tokenizer(), labels=["a", "b"], max_length=8)
+    fit(several, TEXTS, [["a"] if label == "no" else [] for label in labels])
+    expected = [np.log(45.5 / 15.5), np.log(0.5 / 60.5)]
+    np.testing.assert_allclose(several.model.layers[-1].bias, expected, rtol=1e-5)
+
+
 def test_few_rows_keep_the_random_head() -> None:
     task = classifier()
     assert fit(task, TEXTS[:9], LABELS[:9]) is None
@@ -123,7 +140,7 @@ def test_several_labels_numbers_and_tags_start_likewise() -> None:
     flagged = MultiLabelClassification.build(encoder, tokenizer, labels=["bad", "good"], max_length=8, pooling="mean")
     numbers = Regression.build(encoder, tokenizer, max_length=8, pooling="mean")
     tagger = TokenClassification.build(encoder, tokenizer, labels=["B-x", "O"], max_length=8)
-    numbers.start_head(np.array(counts))
+    numbers.start_scale(np.array(counts))
     for task, columns in ((flagged, (TEXTS, several)), (numbers, (TEXTS, counts)), (tagger, (words, tags))):
         fitted = fit(task, *columns)
         assert fitted is not None
