@@ -30,6 +30,7 @@ from keras_bert.training.fit import (
     read_columns,
     read_rows,
     read_rows_with_answers,
+    suggest_training,
     train,
 )
 from keras_bert.training.masks import keep_zeros
@@ -37,7 +38,7 @@ from keras_bert.training.new_head import fit_head, has_drawn_head
 from keras_bert.training.trainer import seeded_weights, validation_rows
 
 # The learning rates of the pipeline's steps.
-_DISTILLATION_RATE, _PRUNING_RATE, _QUANTIZATION_RATE = 1e-4, 5e-5, 2e-5
+_PRUNING_RATE, _QUANTIZATION_RATE = 5e-5, 2e-5
 # Settings of `Training` that choose the rows which measure ranges.
 _USED_WITHOUT_TRAINING = {"batch_size", "accumulation", "seed"}
 
@@ -70,7 +71,8 @@ def distill(
         distillation: the temperature, and the share of the labels in the loss, which is 0 for texts alone.
         imitation: weights of further losses, on the hidden states and attentions of teacher and student.
         verbose: 1 shows a progress bar, 0 none.
-        training: settings of `Training`, such as `epochs`; the learning rate is 1e-4 by default.
+        training: settings of `Training`, such as `epochs`; defaults suit the rows and the teacher, see
+            `keras_bert.fit`.
 
     Returns:
         The student.
@@ -87,9 +89,9 @@ def distill(
     check_keras(teacher, "distilled")
     is_one_set = (layers is None) != (student is None)
     check("distill", "layers", is_one_set, "be set, or else student", (layers, student))
-    plan = Training(**{"precision": "auto", "learning_rate": _DISTILLATION_RATE, **training})
     is_given = probabilities is not None
     arguments, pairs = read_columns(teacher, data, pairs)
+    plan = suggest_training(teacher, len(arguments[0]), is_student=True, **training)
     if not is_given:
         rows, distillation = _read_rows(teacher, arguments, pairs, distillation)
     else:

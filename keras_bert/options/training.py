@@ -12,6 +12,25 @@ Decay = Literal["linear", "cosine", "polynomial"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 Xla = Literal["off", "parts", "whole"]
 
+# Devlin et al. 2019 (appendix A.3) train 2 to 4 epochs; on few rows more steps matter more than the number of epochs
+# (Mosbach et al. 2021, section 6: 20 epochs for sets of thousands of rows).
+_EPOCHS = ((500, 10.0), (2_000, 6.0), (10_000, 4.0), (50_000, 3.0), (200_000, 2.0))
+_FEWEST_EPOCHS = 1.0
+# Small encoders need larger steps: the rates of the jobs in docs/accuracy.md for 384 units, of Devlin et al. for more.
+_NARROW, _NARROW_RATES, _WIDE_RATES = 384, (1e-4, 2e-4), (3e-5, 1e-4)
+RETRIEVAL_RATE = 2e-5
+"""The rate of a retrieval model: checkpoints have mostly learnt to search (docs/guides/retrieval.md)."""
+
+
+def suggest_epochs(rows: int) -> float:
+    """The number of epochs of a fine-tuning or a distillation that suits a number of training rows."""
+    return next((epochs for most, epochs in _EPOCHS if rows <= most), _FEWEST_EPOCHS)
+
+
+def suggest_rates(width: int | None) -> tuple[float, float]:
+    """The learning rates that suit a teacher of so many hidden units and its student; None if the number is unknown."""
+    return _NARROW_RATES if width is None or width <= _NARROW else _WIDE_RATES
+
 
 @validated_dataclass
 class Training:

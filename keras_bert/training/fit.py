@@ -13,11 +13,12 @@ from keras_bert.core.checks import as_list, check
 from keras_bert.core.folders import INPUT_NAMES
 from keras_bert.data.array_batches import ArrayBatches
 from keras_bert.data.schemas import SCHEMAS, compares_rows, list_feature
+from keras_bert.models.encoder import config_of
 from keras_bert.objectives.base import Objective, means
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.compression import Distillation
 from keras_bert.options.fine_tuning import StartHead
-from keras_bert.options.training import Training
+from keras_bert.options.training import RETRIEVAL_RATE, Training, suggest_epochs, suggest_rates
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.checks import check_keras, check_same_length, is_keras_model, is_missing, read_class_weights
@@ -64,8 +65,8 @@ def fit(
         validation_split: share of the rows, the last ones, that choose the weights to keep; 0 keeps the last weights.
         start_head: how a new head starts, see `keras_bert.training.new_head.fit_head`.
         verbose: 1 shows a progress bar, 0 none.
-        training: settings of `Training`, such as `epochs`, `batch_size`, `learning_rate` and `seed`; `precision` is
-            `auto` by default.
+        training: settings of `Training`, such as `epochs`, `batch_size`, `learning_rate` and `seed`; by default
+            `precision` is `auto`, and the number of rows decides `epochs`, the width of the encoder `learning_rate`.
 
     Returns:
         The history, see `Trainer.fit`: an entry has `step`, `loss`, the task's metrics, and `validation_...`. Its
@@ -83,8 +84,8 @@ def fit(
     """
     check_trainable(task, "trained")
     check("fit", "start_head", start_head in get_args(StartHead), f"be one of {get_args(StartHead)}", start_head)
-    settings = Training(**{"precision": "auto", **training})
     arguments, pairs = read_columns(task, data, pairs)
+    settings = suggest_training(task, len(arguments[0]), **training)
     if probabilities is None:
         rows = read_rows(task, arguments, pairs)
     else:
@@ -120,6 +121,14 @@ def fit(
         history = train(task, network, objective, learned, settings, verbose=verbose, **options)
     task.drawn_weights = {}
     return History(history)
+
+
+def suggest_training(task: Task, rows: int, *, is_student: bool = False, **training: Any) -> Training:
+    """The settings of a training on so many rows: those given, and suggested ones."""
+    rate = suggest_rates(config_of(task.model).hidden_size)[is_student]
+    if isinstance(task, Retrieval) and not is_student:
+        rate = RETRIEVAL_RATE
+    return Training(**{"precision": "auto", "epochs": suggest_epochs(rows), "learning_rate": rate, **training})
 
 
 def _first_held_out(task: Task, rows: Rows, share: float) -> int:

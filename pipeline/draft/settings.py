@@ -9,6 +9,7 @@ from components.examples.row_traits import RowTraits, TokenTraits, percentile
 from components.examples.source_rows import AnySource
 from components.sources.checkpoint import Checkpoint
 from components.sources.shared import SPLITS
+from keras_bert.options.training import RETRIEVAL_RATE, suggest_epochs, suggest_rates
 from pipeline.capabilities import CAPABILITIES
 from pipeline.proposal import RECIPE, Setting, SettingsTable, propose_class_weights
 from pipeline.workload import EncoderSize, RowLengths, TrainingWork
@@ -18,17 +19,9 @@ _KEPT_PERCENT = 98
 _SHORTEST, _LONGEST, _STEP = 16, 512, 8
 # SQuAD's windows in Devlin et al. 2019 (run_squad.py).
 _LONGEST_WINDOW = 384
-# Devlin et al. 2019 (appendix A.3) train 2 to 4 epochs; on few rows more steps matter more than the number of epochs
-# (Mosbach et al. 2021, section 6: 20 epochs for sets of thousands of rows).
-_EPOCHS = ((500, 10.0), (2_000, 6.0), (10_000, 4.0), (50_000, 3.0), (200_000, 2.0))
-_FEWEST_EPOCHS = 1.0
-# Small encoders need larger steps: the rates of the jobs in docs/accuracy.md for 384 units, of Devlin et al. for more.
-_NARROW = 384
-_RATES = {True: (1e-4, 2e-4), False: (3e-5, 1e-4)}
 _BATCH_SIZE = 32
-# For `retrieval`, a batch's other passages are the wrong answers, and checkpoints have mostly learnt to search: as in
-# docs/guides/retrieval.md.
-_BATCH_OF_QUERIES, _QUERIES_RATE = 64, 2e-5
+# For `retrieval`, a batch's other passages are the wrong answers.
+_BATCH_OF_QUERIES = 64
 
 
 class Draft(NamedTuple):
@@ -43,9 +36,9 @@ def propose_settings(
 ) -> Draft:
     """Settings for the rows of a source."""
     lengths, size = _propose_lengths(source, checkpoint, tokens), EncoderSize.of_checkpoint(checkpoint)
-    rates, batch_size = _RATES[size is None or size.hidden_size <= _NARROW], _BATCH_SIZE
+    rates, batch_size = suggest_rates(size and size.hidden_size), _BATCH_SIZE
     if source.task == "retrieval":
-        rates, batch_size = (_QUERIES_RATE, rates[1]), _BATCH_OF_QUERIES
+        rates, batch_size = (RETRIEVAL_RATE, rates[1]), _BATCH_OF_QUERIES
     rate = Setting("learning_rate", rates[0], "" if size is None else f"for {size.hidden_size} hidden units")
     start = [
         SettingsTable("", [Setting("name", name), *lengths]),
@@ -58,7 +51,7 @@ def propose_settings(
             read = RowLengths.of_tokens(tokens.lengths, proposal.texts, lengths[0].value, source.task)
             works = None if size is None else [TrainingWork(read.rows, read.tokens, size)]
             return Draft([*start, *proposal.tables], works)
-    epochs = next((epochs for most, epochs in _EPOCHS if rows.rows <= most), _FEWEST_EPOCHS)
+    epochs = suggest_epochs(rows.rows)
     student = None if size is None or size.layers < 2 else size._replace(layers=size.layers // 2)
     training = [
         Setting("epochs", epochs, f"for {rows.rows} rows: the fewer, the more"),
