@@ -4,19 +4,15 @@
     python -m benchmarks.new_heads --checkpoint FOLDER --validate --starts auto --sets sst2-1000 --epochs 2 --rate 2e-4
 
 With `--compress` a student of three layers is distilled from each teacher, quantized, and scored as an int8 file. With
-`--validate` training rows that no model learns from are scored instead of test rows: settings are chosen by them. With
-`--peers-python PATH`, an interpreter with torch, transformers and setfit, both learn from the same rows of classes.
+`--validate` training rows that no model learns from are scored instead of test rows: settings are chosen by them.
 """
 
 import argparse
 import collections
 import csv
-import itertools
-import json
 import random
 import re
 import statistics
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,7 +63,6 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--scored-rows", type=int, default=1000, help="the most rows that are scored")
     parser.add_argument("--validate", action="store_true")
-    parser.add_argument("--peers-python")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--compress", action="store_true")
     options = parser.parse_args()
@@ -83,8 +78,7 @@ def main() -> None:
             test = train.take(rest) if options.validate else test
             if kind in ("banking77", "sst2", "entity_types"):
                 scores["n-grams"].append(score_words(kind, chosen, test))
-            peers = measure_peers(options, kind, chosen, test, seed) if options.peers_python else ()
-            for model, value in itertools.chain(measure(options, kind, chosen, test, seed), peers):
+            for model, value in measure(options, kind, chosen, test, seed):
                 scores[model].append(value)
                 print(f"{name}, seed {seed}, {model}: {100 * value:.2f}", flush=True)
         for model, values in scores.items():
@@ -115,22 +109,6 @@ def measure(
             with tempfile.TemporaryDirectory() as folder:
                 student.export(file := str(Path(folder) / "model.tflite"))
                 yield f"{start} head, int8 file", score(keras_bert.load(file), test)
-
-
-def measure_peers(
-    options: argparse.Namespace, kind: str, train: Columns, test: Columns, seed: int
-) -> Iterator[tuple[str, float]]:
-    """The accuracies of SetFit and of transformers' Trainer."""
-    if kind not in ("banking77", "sst2"):
-        return
-    settings = {"epochs": options.epochs, "rate": options.rate, "batch_size": BATCH_SIZE, "max_length": MAX_LENGTH}
-    rows = {name: [*zip(part.texts, part.labels, strict=True)] for name, part in (("train", train), ("test", test))}
-    with tempfile.TemporaryDirectory() as folder:
-        (file := Path(folder) / "rows.json").write_text(json.dumps({**rows, **settings, "seed": seed}))
-        for peer in ("setfit", "trainer"):
-            command = [options.peers_python, "-m", "benchmarks.peers.text_classifiers", peer, options.checkpoint, file]
-            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-            yield peer, float(done.stdout.split()[-1])
 
 
 def build(checkpoint: str, kind: str, train: Columns) -> Any:

@@ -238,9 +238,10 @@ def test_a_table_that_others_read_stays_float(reader):
 @pytest.mark.parametrize(("off", "kernels"), [(0.0, 1), (0.4, 0)])
 def test_a_kernel_that_two_products_read_is_there_once_if_it_lies_on_a_grid(off, kernels):
     drawing, chance = Drawing(), np.random.default_rng(0)
-    steps = chance.integers(-126, 127, (WIDTH, 4)).astype("float32")
+    # Of two neighbours no two are large: x86 processors without VNNI add the products of two in int16, which saturates.
+    steps = chance.integers(-60, 61, (WIDTH, 4)).astype("float32")
     steps[0] = 127
-    steps[1] += off
+    steps[1] = off
     kernel = drawing.constant("kernel", steps * np.float32(0.02))
     outputs = [drawing.node("MatMul", on_grid(drawing, "given", scale), kernel) for scale in (0.02, 0.05)]
     rows = chance.normal(size=(5, WIDTH)).astype("float32")
