@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.harness.passages import LENGTHS, VOCABULARY
 from benchmarks.instructions import export
 from keras_bert.accelerators.base import AcceleratorError, Coverage
-from keras_bert.accelerators.registry import USUAL, find_accelerator
+from keras_bert.accelerators.registry import find_accelerator, usual_chips
 from keras_bert.core.config import EncoderConfig
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.mobilebert.settings import MobileBERT
@@ -44,7 +44,7 @@ def main() -> None:
     """Prints the operations that each chip takes of each family, by recipe."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
-    parser.add_argument("--chips", nargs="+", default=list(USUAL))
+    parser.add_argument("--chips", nargs="+", default=usual_chips())
     options = parser.parse_args()
     chips = [find_accelerator(chip) for chip in options.chips]
     reasons: dict[str, list[str]] = defaultdict(list)

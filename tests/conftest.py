@@ -49,6 +49,14 @@ def eager() -> Iterator[None]:
     tf.config.run_functions_eagerly(False)
 
 
+@pytest.fixture
+def stand_in_accelerators(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Registers accelerators that need no plug-in, and no others."""
+    from tests.keras_bert.accelerators.stand_in import ENTRY_POINTS
+
+    monkeypatch.setattr("keras_bert.accelerators.registry.find_plugins", lambda kind: ENTRY_POINTS)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Any:
     """See `Spread`; asked where there are several workers, and there alone is what makes them."""

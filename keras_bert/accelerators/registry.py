@@ -1,57 +1,49 @@
-"""All accelerators by their names."""
+"""Accelerators by their names; plug-ins have them."""
 
 import difflib
 import logging
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from keras_bert.accelerators.base import Accelerator, AcceleratorError, Coverage, EngineAnswers, Rows
-from keras_bert.accelerators.ethos_u import CHIPS, EthosU
-from keras_bert.accelerators.gpu import Gpu
-from keras_bert.accelerators.micro import TfliteMicro
-from keras_bert.accelerators.plugins import Google, Intel, MediaTek, Npu, Samsung
-from keras_bert.accelerators.qualcomm import Qualcomm
-
-# Maker, as in a name -> its chips.
-_NPUS: dict[str, type[Npu]] = {
-    "qualcomm": Qualcomm,
-    "intel": Intel,
-    "mediatek": MediaTek,
-    "google": Google,
-    "samsung": Samsung,
-}
-# Engines, which are no chips of a maker.
-_ENGINES: dict[str, type[Accelerator]] = {"gpu": Gpu, "tflite-micro": TfliteMicro}
-# One chip of each kind, of which `describe --accelerators` asks.
-USUAL = ("gpu", "qualcomm/SM8650", "intel/LNL", "ethos-u55-128", "ethos-u65-256", "ethos-u85-256", "tflite-micro")
+from keras_bert.core.plugins import find_plugins
 
 logger = logging.getLogger(__name__)
 
 
-def names() -> Iterator[str]:
-    """The names of all accelerators."""
-    yield from _ENGINES
-    for maker, kind in _NPUS.items():
-        yield from (f"{maker}/{chip}" for chip in kind.chips)
-    yield from CHIPS
+def load_kinds() -> dict[str, type[Accelerator]]:
+    """The kinds of accelerators by their names as plug-ins.
+
+    Raises:
+        AcceleratorError: there is none.
+    """
+    kinds = {name: entry.load() for name, entry in find_plugins("accelerators").items()}
+    if not kinds:
+        raise AcceleratorError(
+            "an accelerator must be one of those that are installed, found none; install a package with an entry point "
+            "in the group 'keras_bert_edge.accelerators'"
+        )
+    return kinds
 
 
 def find_accelerator(name: str) -> Accelerator:
     """The accelerator with a name."""
-    by_lower_case = {name.lower(): name for name in names()}
+    kinds = load_kinds()
+    by_lower_case = {chip.lower(): chip for kind in kinds.values() for chip in kind.chips}
     if name not in by_lower_case.values():
         nearest = by_lower_case[difflib.get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0)[0]]
-        makers = ", ".join(f"{maker}/CHIP" for maker in _NPUS)
         raise AcceleratorError(
-            f"an accelerator must be {', '.join(_ENGINES)}, {makers} or ethos-u... (Core ML is in export.runtimes), "
-            f"got {name!r}; nearest: {nearest!r}"
+            f"an accelerator must be one of those that are installed ({', '.join(kinds)}; Core ML is in "
+            f"export.runtimes), got {name!r}; nearest: {nearest!r}"
         )
-    if name in _ENGINES:
-        return _ENGINES[name](name)
-    maker, _, chip = name.partition("/")
-    return _NPUS[maker](name) if chip else EthosU(name)
+    return next(kind for kind in kinds.values() if name in kind.chips)(name)
+
+
+def usual_chips() -> list[str]:
+    """The chips of each kind that `describe --accelerators` asks; raises as `load_kinds`."""
+    return [chip for kind in load_kinds().values() for chip in kind.usual]
 
 
 def compile_file(name: str, file: Path, folder: Path, largest_id: int) -> Coverage:

@@ -5,15 +5,16 @@ import importlib.util
 from importlib.metadata import EntryPoint
 from typing import Any
 
-_DISTRIBUTION = "keras_bert_edge"
+GROUP = "keras_bert_edge"
 
 
 def find_plugins(kind: str) -> dict[str, EntryPoint]:
     """Name -> entry point of the plug-ins of a kind, such as "trackers"; none of them is imported.
 
-    The metadata of a package may name a plug-in whose folder was removed, which then counts as not installed.
+    The metadata of a package may name a plug-in whose folder was removed, which then counts as not installed. Where the
+    kind is a literal, cache keys of steps that call this function follow it to the code of the plug-ins.
     """
-    entries = importlib.metadata.entry_points(group=f"{_DISTRIBUTION}.{kind}")
+    entries = importlib.metadata.entry_points(group=f"{GROUP}.{kind}")
     return {entry.name: entry for entry in entries if importlib.util.find_spec(entry.module.partition(".")[0])}
 
 
@@ -28,6 +29,6 @@ def load_plugin(kind: str, name: str, field: str) -> Any:
         names = ", ".join(sorted(plugins)) or "none"
         raise ValueError(
             f"{field} must be one of the {kind} that are installed ({names}), got {name!r}; install a package with an "
-            f"entry point of this name in the group '{_DISTRIBUTION}.{kind}'"
+            f"entry point of this name in the group '{GROUP}.{kind}'"
         )
     return plugins[name].load()

@@ -33,10 +33,9 @@ class Export:
             extra `accelerators`), `mediapipe` for MediaPipe Tasks, `transformers_js` for a folder for transformers.js
             and Optimum, `tflite_text` for LiteRT with the operations of tensorflow-text, a file that takes text.
         opset: version of ONNX' operator set, 14 to 18.
-        accelerators: the accelerators that the `.tflite` file is compiled for, all different: `gpu`, a chip such as
-            `qualcomm/SM8650`, `intel/LNL`, `mediatek/MT6991` or `google/Tensor_G5`, and for microcontrollers
-            `ethos-u85-256` or `tflite-micro`. The file has to run whole on `gpu` and on `tflite-micro`, with the
-            answers of the processor.
+        accelerators: the accelerators that the `.tflite` file is compiled for, by the names that plug-ins give to
+            chips and engines, all different. A plug-in may require that the file runs whole, with the answers of the
+            processor.
         dimension: for embedding and retrieval, the width of the vectors, which are the first numbers of the model's;
             None for all.
     """

@@ -23,14 +23,13 @@ from pipeline.commands.command import DONE, PathOrAddress, Verb, json_option, re
 @click.option(
     "--accelerators",
     is_flag=True,
-    help="Ask compilers and engines of accelerators what they take of a .tflite file: GPU, NPUs, Ethos-U.",
+    help="Ask the compilers and engines of accelerators that plug-ins know what they take of a .tflite file.",
 )
 @click.option(
     "--chip",
     multiple=True,
     metavar="NAME",
-    help="With --accelerators: gpu, a chip such as qualcomm/SM8650 or ethos-u85-256; may be repeated. Default: one of "
-    "each kind.",
+    help="With --accelerators: a chip or an engine; may be repeated. Default: one or a few of each plug-in.",
 )
 @click.option("--time", is_flag=True, help="Measure time and memory of the files, side by side, instead.")
 @click.option(

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from components.dsl.component import Component
 from components.files.paths import Stamp
+from keras_bert.core.plugins import GROUP, find_plugins
 from pipeline.orchestrator.records import Ingredients
 from pipeline.orchestrator.source_code import CodeError, Import, SourceFile, read, stamp
 
@@ -83,9 +84,9 @@ def find_ingredients(
 def find_code(component: Component, first_party: Sequence[str] = FIRST_PARTY) -> Code:
     """The code of a component: its module and all first-party modules that it imports, directly or indirectly.
 
-    Comments, docstrings, layout and imports under `TYPE_CHECKING` do not count. Imports inside functions and data files
-    in packages do. Imports by a computed name (`importlib.import_module(name)`) cannot be followed. Repeated calls
-    only compare the stamps of the files.
+    Comments, docstrings, layout, pages (`.md`) and imports under `TYPE_CHECKING` do not count. Imports inside
+    functions, plug-ins of a kind that is asked for, and data files in packages do. Imports by a computed name
+    (`importlib.import_module(name)`) cannot be followed. Repeated calls only compare the stamps of the files.
 
     Raises:
         CodeError: a module has no source or does not parse, or an import from a first-party package does not exist.
@@ -109,7 +110,7 @@ def find_code(component: Component, first_party: Sequence[str] = FIRST_PARTY) ->
         files[module] = read(path, module)
         if path.name == "__init__.py":
             entries = (entry for entry in os.scandir(path.parent) if entry.is_file() and not entry.name.startswith("."))
-            data = [Path(entry.path) for entry in entries if not entry.name.endswith((".py", ".pyc"))]
+            data = [Path(entry.path) for entry in entries if not entry.name.endswith((".py", ".pyc", ".md"))]
             files.update({f"{module}/{file.name}": read(file, module) for file in data})
         pending.extend(_imported_modules(module, files[module], packages))
     modules = {name: file.source.digest for name, file in sorted(files.items())}
@@ -137,7 +138,12 @@ def _imported_modules(module: str, file: SourceFile, packages: Mapping[str, Path
 
 def _resolve(importer: str, statement: Import, packages: Mapping[str, Path]) -> Iterator[str]:
     """The first-party modules that one import statement executes."""
-    if statement.module.partition(".")[0] not in packages:
+    if statement.module.startswith(f"{GROUP}."):
+        kind = statement.module.removeprefix(f"{GROUP}.")
+        yield from sorted({entry.module for entry in find_plugins(kind).values()})
+        return
+    # The package of a plug-in is first-party to its own modules.
+    if statement.module.partition(".")[0] not in (*packages, importer.partition(".")[0]):
         return
     where = f"{importer}, line {statement.line}"
     path = _locate(statement.module, packages)
@@ -159,7 +165,7 @@ def _resolve(importer: str, statement: Import, packages: Mapping[str, Path]) -> 
 def _locate(module: str, packages: Mapping[str, Path]) -> Path | None:
     """The file of a module; the folder of a namespace package; None if neither exists."""
     top, *rest = module.split(".")
-    place = os.path.join(packages[top], *rest)
+    place = os.path.join(packages.get(top) or _plugin_folder(top), *rest)
     # Called thousands of times before a run begins; string paths take a quarter of the time.
     for candidate in (os.path.join(place, "__init__.py"), f"{place}.py"):
         if os.path.isfile(candidate):
@@ -180,5 +186,7 @@ def _package_folder(name: str) -> Path:
     raise CodeError(f"package {name!r} must be importable from a folder of Python source, and is not")
 
 
+# Plug-ins are few packages with many imports.
+_plugin_folder = functools.cache(_package_folder)
 # Reading the metadata of a package takes a millisecond; most steps depend on the same ones.
 _library_version = functools.cache(importlib.metadata.version)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from components.files.paths import Stamp
 from keras_bert.core.folders import write_whole
+from keras_bert.core.plugins import GROUP, find_plugins, load_plugin
 
 
 class CodeError(Exception):
@@ -20,7 +21,10 @@ class CodeError(Exception):
 
 
 class Import(NamedTuple):
-    """One name that a module imports: `import module` (name is None) or `from module import name`."""
+    """One name that a module imports: `import module` (name is None) or `from module import name`.
+
+    A call of `find_plugins` or `load_plugin` with a literal is an import of its group of entry points.
+    """
 
     module: str
     name: str | None
@@ -163,8 +167,12 @@ _FIELDS = {
 
 # Types of nodes that import or bind names, or have a docstring.
 _ANALYZED = frozenset(
-    (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Import, ast.ImportFrom, ast.Name, ast.alias)
+    (
+        *(ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Import, ast.ImportFrom, ast.Call),
+        *(ast.Name, ast.alias),
+    )
 )
+_PLUGIN_CALLS = (find_plugins.__name__, load_plugin.__name__)
 
 
 def _strip(node: ast.AST) -> None:
@@ -185,6 +193,10 @@ def _imports(node: ast.AST, package: str) -> Iterator[Import]:
     if isinstance(node, ast.Import):
         for alias in node.names:
             yield Import(alias.name, None, node.lineno)
+    elif isinstance(node, ast.Call):
+        kind = getattr(node.args[0], "value", None) if node.args else None
+        if getattr(node.func, "id", None) in _PLUGIN_CALLS and isinstance(kind, str):
+            yield Import(f"{GROUP}.{kind}", None, node.lineno)
     elif isinstance(node, ast.ImportFrom):
         base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
         module = ".".join([*base, *([node.module] if node.module else [])])

@@ -151,7 +151,7 @@ def read_accelerators(file: Path, names: Sequence[str]) -> dict[str, dict[str, A
     An accelerator that cannot be asked here, or that refuses the file, has the reason as its field `obstacle`.
     """
     from keras_bert.accelerators.base import AcceleratorError
-    from keras_bert.accelerators.registry import USUAL, find_accelerator
+    from keras_bert.accelerators.registry import find_accelerator, usual_chips
     from keras_bert.export.attachments import check_integrity
     from keras_bert.export.tflite_kinds import takes_text
 
@@ -161,7 +161,7 @@ def read_accelerators(file: Path, names: Sequence[str]) -> dict[str, dict[str, A
     entries, export = description.get("entries", 1), description["export"]
     covered: dict[str, dict[str, Any]] = {}
     try:
-        accelerators = [find_accelerator(name) for name in names or USUAL]
+        accelerators = [find_accelerator(name) for name in names or usual_chips()]
         check_integrity(file)
         if takes_text(file):
             raise InputError(f"--accelerators needs a file with token ids as inputs, got one that takes text, {file}")

@@ -16,9 +16,9 @@ from components.push import choose_files
 from components.sources.table import TextRow
 from components.training.model_folder import read_model
 from keras_bert.accelerators.base import Coverage
-from keras_bert.accelerators.qualcomm import Qualcomm
 from keras_bert.export.attachments import read_attachments
 from keras_bert.options.export import Export, RuntimeName
+from tests.keras_bert.accelerators.stand_in import Chip
 from tests.keras_bert.compress import tiny
 
 
@@ -271,23 +271,21 @@ def test_a_log_warns_of_texts_of_which_mediapipe_makes_other_ids(
     assert (message in caplog.text) == bool(percentage) == bool(caplog.text)
 
 
+@pytest.mark.usefixtures("stand_in_accelerators")
 def test_a_file_is_compiled_for_accelerators(float_model, examples, tmp_path, monkeypatch):
     """The compiled file and what the tool says of it; a tool that refuses ends the export."""
-    monkeypatch.setattr(Qualcomm, "find_obstacle", lambda self: None)
-    monkeypatch.setattr(Qualcomm, "compile", compile_half)
-    monkeypatch.setattr(Qualcomm, "compile_onnx", compile_graph)
-    export = Export(runtimes=("tflite",), lengths=(), accelerators=("qualcomm/SM8650",))
+    monkeypatch.setattr(Chip, "compile", compile_half)
+    monkeypatch.setattr(Chip, "compile_onnx", compile_graph)
+    export = Export(runtimes=("tflite",), lengths=(), accelerators=("maker/chip",))
     edge = EdgeModel(tmp_path / "edge")
     export_model.run(model=float_model, examples=examples, edge=edge, export=export)
-    assert edge.file("accelerators/qualcomm_SM8650.tflite").read_bytes() == b"compiled"
+    assert edge.file("accelerators/maker_chip.tflite").read_bytes() == b"compiled"
     assert [file.name for file in edge.path.glob("accelerators/*.onnx")] == ["float16_16.onnx"]
     (covered,) = json.loads(edge.file("accelerators/coverage.json").read_text()).values()
     assert (covered["operations"], covered["taken"], covered["left"]) == (9, 8, {"DIV": 1})
     assert "accelerators/coverage.json" in choose_files(edge)
-    monkeypatch.setattr(Qualcomm, "runs_whole", True)
-    with pytest.raises(
-        InputError, match=r"^export\.accelerators: qualcomm/SM8650 runs 8 of 9 .*the file must run whole$"
-    ):
+    monkeypatch.setattr(Chip, "runs_whole", True)
+    with pytest.raises(InputError, match=r"^export\.accelerators: maker/chip runs 8 of 9 .*the file must run whole$"):
         export_model.run(model=float_model, examples=examples, edge=EdgeModel(tmp_path / "other"), export=export)
 
 

@@ -3,6 +3,8 @@
 import dataclasses
 from pathlib import Path
 
+import pytest
+
 from components.sources.text import TextSource
 from keras_bert.options.compression import StateImitation
 from pipeline.pipelines import (
@@ -78,8 +80,9 @@ def test_one_student_of_all_teachers_is_that_of_the_job_for_every_command(tmp_pa
     assert inputs["distill-0"] == {"fine_tune-0", "ingest_examples"}
 
 
+@pytest.mark.usefixtures("stand_in_accelerators")
 def test_the_files_of_rungs_are_for_no_chip(tmp_path: Path) -> None:
-    settings = load(tmp_path, CHECKPOINT + EXAMPLES + "[quantization]\n[export]\naccelerators = ['gpu']\n")
+    settings = load(tmp_path, CHECKPOINT + EXAMPLES + "[quantization]\n[export]\naccelerators = ['engine']\n")
     parameters = values(ladder_pipeline(settings, {"teacher": (), "quantization": ("quantization",)}, (8,))[0])
     exports = [given["export"] for name, given in parameters.items() if name.startswith("export_model")]
     assert exports == [dataclasses.replace(settings.export, accelerators=())] * 2

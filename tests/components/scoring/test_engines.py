@@ -13,14 +13,13 @@ from components.scoring.engines import score_engines
 from components.scoring.scorer import ModelScorer
 from components.sources.table import TextRow
 from keras_bert.accelerators.base import AcceleratorError, EngineAnswers
-from keras_bert.accelerators.gpu import Gpu
-from keras_bert.accelerators.plugins import Intel
 from keras_bert.export.bundle import attach_companions, load_exported
 from keras_bert.export.runtimes import TFLiteModel
 from keras_bert.export.tflite import export_tflite
 from keras_bert.tasks.classification import Classification
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from tests.keras_bert.accelerators.stand_in import Engine
 from tests.keras_bert.compress import tiny
 
 LABELS = ["no", "yes"]
@@ -36,7 +35,7 @@ def edge(tmp_path_factory):
     export_tflite(task.network(), edge.file("model.tflite"), (8, 16))
     attach_companions(task, edge.file("model.tflite"))
     edge.file("accelerators").mkdir()
-    edge.file("accelerators/coverage.json").write_text(json.dumps({"gpu": {}, "intel/LNL": {}}))
+    edge.file("accelerators/coverage.json").write_text(json.dumps({"engine": {}, "maker/chip": {}}))
     return edge
 
 
@@ -49,9 +48,7 @@ def rows(edge):
 
 
 @pytest.fixture
-def scorer(monkeypatch):
-    for kind in (Gpu, Intel):
-        monkeypatch.setattr(kind, "find_obstacle", lambda self: None)
+def scorer(stand_in_accelerators):
     return ModelScorer({"task": "classification", "settings": {"labels": LABELS}}, 1000)
 
 
@@ -75,7 +72,7 @@ def answer_with(factor):
 def test_the_first_test_rows_are_scored_on_an_engine_beside_the_float_model(
     factor, accuracy, scorer, edge, rows, monkeypatch
 ):
-    monkeypatch.setattr(Gpu, "answer", answer_with(factor))
+    monkeypatch.setattr(Engine, "answer", answer_with(factor))
     ((name, engine),) = score(scorer, edge, rows).items()
     assert name == "int8 on GPU (a stand-in), 16 rows"
     assert engine.model.metrics["accuracy"].mean == accuracy
@@ -91,14 +88,14 @@ def test_the_first_test_rows_are_scored_on_an_engine_beside_the_float_model(
 
 
 def test_numbers_of_another_file_are_named(scorer, edge, rows, monkeypatch):
-    monkeypatch.setattr(Gpu, "answer", lambda *given: answer_with(1.0)(*given)._replace(numbers="float16"))
+    monkeypatch.setattr(Engine, "answer", lambda *given: answer_with(1.0)(*given)._replace(numbers="float16"))
     assert list(score(scorer, edge, rows[:4])) == ["float16 on GPU (a stand-in), 4 rows"]
 
 
 def test_an_engine_that_fails_ends_the_evaluation_with_the_reason(scorer, edge, rows, monkeypatch):
     def fail(*given):
-        raise AcceleratorError("gpu answers only zeros")
+        raise AcceleratorError("engine answers only zeros")
 
-    monkeypatch.setattr(Gpu, "answer", fail)
-    with pytest.raises(InputError, match=r"^export\.accelerators: gpu answers only zeros$"):
+    monkeypatch.setattr(Engine, "answer", fail)
+    with pytest.raises(InputError, match=r"^export\.accelerators: engine answers only zeros$"):
         score(scorer, edge, rows[:2])

@@ -216,3 +216,29 @@ def test_a_module_is_parsed_once(shop: Callable[..., str], monkeypatch: pytest.M
     monkeypatch.setattr(fingerprint, "_CODES", {})
     monkeypatch.setattr(fingerprint, "_IMPORTED", {})
     assert shop() == before
+
+
+def test_the_code_of_plug_ins_of_a_kind_that_a_step_asks_for_counts(
+    tmp_path: Path, shop: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of a stranger's package, and what it imports of its own; an edited page changes nothing."""
+    stranger = tmp_path / "coins"
+    stranger.mkdir()
+    (stranger / "__init__.py").touch()
+    (stranger / "README.md").write_text("Coins.\n")
+    (stranger / "mint.py").write_text("from coins.metal import gold\n")
+    (stranger / "metal.py").write_text("gold = 1\n")
+    metadata = tmp_path / "coins-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: coins\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[keras_bert_edge.currencies]\ngold = coins.mint:gold\n")
+    asking = "from keras_bert.core.plugins import find_plugins\n\n\ndef of(n):\n    return find_plugins('currencies')\n"
+    before = shop(__init__="", steps=STEP, prices=asking)
+    (stranger / "README.md").write_text("Gold coins.\n")
+    assert shop() == before
+    (stranger / "metal.py").write_text("gold = 2\n")
+    assert shop() != before
+    code = find_code(importlib.import_module("shop.steps").make, ("shop", "components"))
+    assert {"coins", "coins.mint", "coins.metal"} < set(code.modules)
+    assert shop(prices=asking.replace("currencies", "metals")) != before
+    assert "coins.mint" not in find_code(importlib.import_module("shop.steps").make, ("shop", "components")).modules

@@ -147,6 +147,7 @@ def test_a_smaller_vocabulary_takes_the_place_of_a_minimum_of_the_job(tmp_path: 
     assert make_settings(tables).fitted_vocabulary == FittedVocabulary(size=4000)
 
 
+@pytest.mark.usefixtures("stand_in_accelerators")
 def test_no_recipe_is_one_that_a_chip_of_the_job_refuses(tmp_path: Path) -> None:
-    assert grid(tmp_path, "[export]\naccelerators = ['gpu']\n").recipes() == ["mixed_wi8_ai8", "weights_wi4"]
+    assert grid(tmp_path, "[export]\naccelerators = ['engine']\n").recipes() == ["mixed_wi8_ai8", "weights_wi4"]
     assert grid(tmp_path).recipes() == ["mixed_wi8_ai8", "weights_wi4_block32", "weights_wi4"]

@@ -166,19 +166,22 @@ def test_core_ml_needs_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "coreml" in load(tmp_path, CHECKPOINT + EXAMPLES + export("coreml")).export.runtimes
 
 
+@pytest.mark.usefixtures("stand_in_accelerators")
 @pytest.mark.parametrize(
     ("accelerators", "recipe", "reason"),
     [
-        (["npu"], "mixed_wi8_ai8", r"an accelerator must be gpu, .*, got 'npu'; nearest: 'gpu'"),
-        (["ethos-u85-256"], "mixed_wi8_ai8", "ethos-u85-256 takes files of static_wi8_ai8, got mixed_wi8_ai8"),
-        (["gpu"], "static_wi8_ai16", "gpu takes files of .*, got static_wi8_ai16"),
-        (["intel/LNL"], "mixed_wi8_ai8", "intel/LNL needs the Python package openvino, which is not installed: pip .*"),
+        (["motor"], "mixed_wi8_ai8", r"an accelerator must be one of .*, got 'motor'; nearest: '.*'"),
+        (["engine"], "static_wi8_ai16", "engine takes files of .*, got static_wi8_ai16"),
+        (
+            ["missing"],
+            "mixed_wi8_ai8",
+            "missing needs the Python package chip_compiler, which is not .*: pip .*",
+        ),
     ],
 )
 def test_accelerators_are_checked_before_a_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accelerators: list[str], recipe: str, reason: str
+    tmp_path: Path, accelerators: list[str], recipe: str, reason: str
 ) -> None:
-    monkeypatch.setattr("keras_bert.accelerators.base.importlib.util.find_spec", lambda package: None)
     settings = f"[export]\naccelerators = {accelerators}\n[quantization]\nrecipe = '{recipe}'\n"
     with pytest.raises(InputError, match=f"^export.accelerators: {reason}$"):
         load(tmp_path, CHECKPOINT + EXAMPLES + settings)

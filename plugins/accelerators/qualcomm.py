@@ -1,6 +1,6 @@
 """Qualcomm's NPU, the HTP: files for LiteRT, and for ONNX Runtime, which also simulates it.
 
-Compiler and simulator are in the wheel of ONNX Runtime's package for it. `python -m keras_bert.accelerators.qualcomm
+Compiler and simulator are in the wheel of ONNX Runtime's package for it. `python -m plugins.accelerators.qualcomm
 compile ...` and `answer ...` are the process that they run in.
 """
 
@@ -12,20 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.accelerators.base import (
-    AcceleratorError,
-    EngineAnswers,
-    Rows,
-    ask_tool,
-    exchange_rows,
-    find_reason,
-    package_folder,
-    print_result,
-    serve_rows,
-)
-from keras_bert.accelerators.comparison import check_difference, largest_difference, make_row
-from keras_bert.accelerators.plugins import Npu
+from keras_bert.accelerators.base import AcceleratorError, EngineAnswers, Rows
 from keras_bert.core.folders import ACCELERATORS_FOLDER, INPUT_NAMES
+from plugins.accelerators.comparison import check_difference, largest_difference, make_row
+from plugins.accelerators.npus import Npu
+from plugins.accelerators.tools import ask_tool, exchange_rows, find_reason, package_folder, print_result, serve_rows
 
 # Chip, the newest last -> its number in the compiler (`SnapdragonModel` in LiteRT's sources). Without the number the
 # compiler assumes a chip without floats, and reports a "Memory allocation related error" for a graph with floats.
@@ -52,7 +43,7 @@ class Qualcomm(Npu):
 
     package, maker, plugin = "onnxruntime_qnn", "Qualcomm", "qualcomm"
     sdk, sdk_installation = "ai_edge_litert_sdk_qualcomm", "pip install ai-edge-litert-sdk-qualcomm"
-    chips = tuple(_SOC_MODELS)
+    chips, usual = tuple(f"qualcomm/{chip}" for chip in _SOC_MODELS), ("qualcomm/SM8650",)
     takes_onnx = True
 
     def libraries(self, folder: Path) -> list[Path]:
@@ -85,7 +76,7 @@ class Qualcomm(Npu):
 
     def _tool(self, action: str) -> list[str]:
         number = _SOC_MODELS[self.name.partition("/")[2]]
-        return [sys.executable, "-m", "keras_bert.accelerators.qualcomm", action, str(number)]
+        return [sys.executable, "-m", "plugins.accelerators.qualcomm", action, str(number)]
 
 
 @functools.cache

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert.accelerators.base import AcceleratorError
-from keras_bert.accelerators.comparison import check_difference, largest_difference, make_row
+from plugins.accelerators.comparison import check_difference, largest_difference, make_row
 
 EXPECTED = [{"first": np.array([0.0, 1.0]), "last": np.array([2.0, 4.0])}]
 

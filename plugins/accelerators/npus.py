@@ -8,19 +8,11 @@ import importlib
 import importlib.util
 import os
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from keras_bert.accelerators.base import (
-    Accelerator,
-    AcceleratorError,
-    Coverage,
-    count_operations,
-    find_reason,
-    package_folder,
-    run_tool,
-)
+from keras_bert.accelerators.base import Accelerator, AcceleratorError, Coverage
+from plugins.accelerators.tools import INSTALLATION, count_operations, find_reason, package_folder, run_tool
 
 _PARTS = re.compile(r"Partitioned subgraph<0>, selected (\d+) ops, from a total of (\d+) ops. resulted in (\d+) part")
 _NOT_LOADED = re.compile(
@@ -29,16 +21,15 @@ _NOT_LOADED = re.compile(
 
 
 class Npu(Accelerator):
-    """A chip of a maker, `MAKER/CHIP`."""
+    """A chip of a maker, `MAKER/CHIP`; `chips` are those of LiteRT's `aot.vendors`, the newest last."""
+
+    installation = INSTALLATION
 
     maker: ClassVar[str]
     """The name of the maker in LiteRT's compiler."""
 
     plugin: ClassVar[str]
     """The folder of the maker in `ai_edge_litert/vendors`."""
-
-    chips: ClassVar[Sequence[str]]
-    """The chips of LiteRT's `aot.vendors`, the newest last."""
 
     sdk: ClassVar[str]
     """The Python package of the maker's SDK for LiteRT, which may be installed; `sdk_installation` installs it."""
@@ -96,7 +87,7 @@ class Intel(Npu):
 
     package, maker, plugin = "openvino", "IntelOpenVINO", "intel_openvino"
     sdk, sdk_installation = "ai_edge_litert_sdk_intel", "pip install ai-edge-litert-sdk-intel"
-    chips = ("LNL", "PTL")
+    chips, usual = ("intel/LNL", "intel/PTL"), ("intel/LNL",)
 
     def find_compiler_obstacle(self) -> str | None:
         """See `Accelerator`; the SDK puts the compiler beside OpenVINO's libraries, whose wheel leaves it out."""
@@ -124,9 +115,12 @@ class MediaTek(Npu):
     maker, plugin = "MediaTek", "mediatek"
     package = sdk = "ai_edge_litert_sdk_mediatek"
     installation = sdk_installation = "pip install ai-edge-litert-sdk-mediatek"
-    chips = (
-        *("MT6853", "MT6877", "MT6878", "MT6879", "MT6886", "MT6893", "MT6895", "MT6897", "MT6983", "MT6985"),
-        *("MT6989", "MT6991", "MT8171", "MT8188", "MT8189", "MT6993"),
+    chips = tuple(
+        f"mediatek/MT{number}"
+        for number in (
+            *(6853, 6877, 6878, 6879, 6886, 6893, 6895, 6897, 6983, 6985),
+            *(6989, 6991, 8171, 8188, 8189, 6993),
+        )
     )
 
     def sdk_versions(self) -> list[str]:
@@ -143,7 +137,7 @@ class Google(Npu):
     maker, plugin = "Google", "google_tensor"
     package = sdk = "ai_edge_litert_sdk_google_tensor"
     installation = sdk_installation = "pip install ai-edge-litert-sdk-google-tensor"
-    chips = ("Tensor_G3", "Tensor_G4", "Tensor_G5", "Tensor_G6")
+    chips = ("google/Tensor_G3", "google/Tensor_G4", "google/Tensor_G5", "google/Tensor_G6")
 
 
 class Samsung(Npu):
@@ -152,4 +146,4 @@ class Samsung(Npu):
     maker, plugin = "Samsung", "samsung"
     package = sdk = "ai_edge_litert_sdk_samsung"
     installation = sdk_installation = "Samsung gives its SDK to developers; PyPI does not have it"
-    chips = ("E9965",)
+    chips = ("samsung/E9965",)

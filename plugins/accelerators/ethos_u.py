@@ -9,15 +9,11 @@ from pathlib import Path
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from keras_bert.accelerators.base import AcceleratorError, Coverage, find_reason, run_tool
-from keras_bert.accelerators.microcontrollers import Microcontroller, keep_integers
+from keras_bert.accelerators.base import AcceleratorError, Coverage
 from keras_bert.export.sharing import read_model
+from plugins.accelerators.microcontrollers import Microcontroller, keep_integers
+from plugins.accelerators.tools import find_reason, run_tool
 
-CHIPS = (
-    *(f"ethos-u55-{units}" for units in (32, 64, 128, 256)),
-    *(f"ethos-u65-{units}" for units in (256, 512)),
-    *(f"ethos-u85-{units}" for units in (128, 256, 512, 1024, 2048)),
-)
 _COUNTS = re.compile(r"^(CPU|NPU) operators = (\d+)", re.MULTILINE)
 _LEFT = re.compile(r"^Warning \(supported operators\) operator: (\w+)[^\n]*\n(?:Reason: |\s*- )?([^\n]*)", re.MULTILINE)
 # Column of Vela's summary -> our name, and the factor of its unit.
@@ -38,6 +34,12 @@ _PLAN = b"OfflineMemoryAllocation"
 class EthosU(Microcontroller):
     """An Ethos-U of a family and a number of multipliers."""
 
+    chips = (
+        *(f"ethos-u55-{units}" for units in (32, 64, 128, 256)),
+        *(f"ethos-u65-{units}" for units in (256, 512)),
+        *(f"ethos-u85-{units}" for units in (128, 256, 512, 1024, 2048)),
+    )
+    usual = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256")
     package = "ethosu"
 
     def compile(self, file: Path, folder: Path, largest_id: int) -> Coverage:

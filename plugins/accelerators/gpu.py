@@ -1,7 +1,7 @@
 """LiteRT's GPU engine (ML Drift), as Android, desktops and browsers run it: a file must run whole, with equal answers.
 
 The engine is part of the wheel of `ai-edge-litert`. It needs a driver of Vulkan, which may be one that computes on the
-processor. `python -m keras_bert.accelerators.gpu FILE compare LARGEST_ID` and `FILE answer FOLDER` are the process that
+processor. `python -m plugins.accelerators.gpu FILE compare LARGEST_ID` and `FILE answer FOLDER` are the process that
 runs it.
 """
 
@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.accelerators.base import (
-    Accelerator,
-    AcceleratorError,
-    Coverage,
-    EngineAnswers,
-    Rows,
+from keras_bert.accelerators.base import Accelerator, AcceleratorError, Coverage, EngineAnswers, Rows
+from keras_bert.export.runtimes import SIGNATURE
+from plugins.accelerators.comparison import check_difference, largest_difference, make_row
+from plugins.accelerators.tools import (
+    INSTALLATION,
     ask_tool,
     count_operations,
     exchange_rows,
@@ -28,8 +27,6 @@ from keras_bert.accelerators.base import (
     print_result,
     serve_rows,
 )
-from keras_bert.accelerators.comparison import check_difference, largest_difference, make_row
-from keras_bert.export.runtimes import SIGNATURE
 
 _NO_DRIVER = "No adapters found"
 _DRIVERS = (
@@ -51,7 +48,8 @@ _TOLERANCE = 0.1
 class Gpu(Accelerator):
     """LiteRT's GPU engine."""
 
-    package = "ai_edge_litert"
+    chips = usual = ("gpu",)
+    package, installation = "ai_edge_litert", INSTALLATION
     # The engine has no int16, and crashes at one scale for 32 weights.
     recipes = (None, "mixed_wi8_ai8", "dynamic_wi8", "static_wi8_ai8", "weights_wi4", "float16")
     runs_whole = True
@@ -84,7 +82,7 @@ class Gpu(Accelerator):
 
 
 def _command(file: Path, action: str) -> list[str]:
-    return [sys.executable, "-m", "keras_bert.accelerators.gpu", str(file), action]
+    return [sys.executable, "-m", "plugins.accelerators.gpu", str(file), action]
 
 
 def _environment(folder: Path) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """LiteRT for Microcontrollers on a processor without an NPU: the interpreter of the `tflite-micro` wheel runs the file.
 
-`python -m keras_bert.accelerators.micro FILE MADE LARGEST_ID` is the process that runs it.
+`python -m plugins.accelerators.micro FILE MADE LARGEST_ID` is the process that runs it.
 """
 
 import copy
@@ -13,18 +13,12 @@ from typing import Any
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from keras_bert.accelerators.base import (
-    AcceleratorError,
-    Coverage,
-    ask_tool,
-    count_operations,
-    find_reason,
-    print_result,
-)
-from keras_bert.accelerators.comparison import check_difference, make_row
-from keras_bert.accelerators.microcontrollers import Microcontroller, keep_integers, name_inputs
+from keras_bert.accelerators.base import AcceleratorError, Coverage
 from keras_bert.export.lite_writer import LiteGraphWriter
 from keras_bert.export.sharing import read_model, write_model
+from plugins.accelerators.comparison import check_difference, make_row
+from plugins.accelerators.microcontrollers import Microcontroller, keep_integers, name_inputs
+from plugins.accelerators.tools import ask_tool, count_operations, find_reason, print_result
 
 _ROWS = 8
 _ARENA_STEP = 64
@@ -35,6 +29,7 @@ _LARGEST_STEPS = 5
 class TfliteMicro(Microcontroller):
     """LiteRT for Microcontrollers without an accelerator: Cortex-M, RISC-V, Xtensa."""
 
+    chips = usual = ("tflite-micro",)
     package = "tflite_micro"
     runs_whole = True
 
@@ -42,7 +37,7 @@ class TfliteMicro(Microcontroller):
         """See `Accelerator`; `largest difference` compares the answers with LiteRT's, in steps of 256."""
         source = folder / self.file_name
         source.write_bytes(replace_gelu(keep_integers(file.read_bytes())))
-        command = [sys.executable, "-m", "keras_bert.accelerators.micro", str(file), str(source), str(largest_id)]
+        command = [sys.executable, "-m", "plugins.accelerators.micro", str(file), str(source), str(largest_id)]
         result, output = ask_tool(self.name, command)
         if result is None:
             raise AcceleratorError(f"{self.name} refuses {file.name}: {find_reason(output)}")
