@@ -245,7 +245,7 @@ ARGO := build/argo/argo
 
 test-compile: $(READY) $(KUBEFLOW_READY) $(AIRFLOW_READY) $(ARGO) ## compiled jobs in kfp's local runner, in Airflow, and through Argo's linter (needs go)
 	KUBEFLOW_PYTHON=$(dir $(KUBEFLOW_READY))bin/python AIRFLOW_PYTHON=$(dir $(AIRFLOW_READY))bin/python ARGO=$(ARGO) \
-		$(BIN)/python -m pytest -m orchestrators tests/orchestrators
+		$(BIN)/python -m pytest -m orchestrators tests/plugins/compile/orchestrators
 
 build/%/.ready: requirements/%.lock
 	$(PYTHON) -m venv --clear build/$*

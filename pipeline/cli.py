@@ -12,16 +12,23 @@ import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
+from keras_bert.core.plugins import find_plugins
 from pipeline.commands.command import BAD_INPUT, FAILED, INTERRUPTED, PROGRAM
 from pipeline.orchestrator.step_command import without_keras_settings
 
+_LAST = "Other commands, also of plug-ins"
 GROUPS = {
     "Make a model": ("init", "run", "search", "schema"),
     "Use a model": ("predict", "explain", "describe", "check", "publish"),
     "Choose settings": ("compare", "doctor"),
     "Look at runs, and clean up": ("show", "report", "diff", "gc"),
-    "Run a job elsewhere": ("compile", "step"),
+    _LAST: ("step",),
 }
+
+
+def command_groups() -> dict[str, Sequence[str]]:
+    """Goal -> its commands; those of plug-ins come last."""
+    return {**GROUPS, _LAST: (*GROUPS[_LAST], *sorted(find_plugins("commands")))}
 
 
 class Program(click.Group):
@@ -29,18 +36,23 @@ class Program(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names in the order of help."""
-        return [name for names in GROUPS.values() for name in names]
+        return [name for names in command_groups().values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """The command of a name."""
-        if cmd_name not in (names := self.list_commands(ctx)):
-            raise click.exceptions.NoSuchCommand(cmd_name, possibilities=names, ctx=ctx)
-        command: click.Command = getattr(import_module(f"pipeline.commands.{cmd_name}"), f"{cmd_name}_command")
+        command: click.Command
+        if any(cmd_name in names for names in GROUPS.values()):
+            command = getattr(import_module(f"pipeline.commands.{cmd_name}"), f"{cmd_name}_command")
+        elif (plugin := find_plugins("commands").get(cmd_name)) is not None:
+            command = plugin.load()
+        else:
+            message = f"There is no command {cmd_name!r}, here or in a plug-in that is installed."
+            raise click.exceptions.NoSuchCommand(cmd_name, message, self.list_commands(ctx), ctx)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes a line for each command, below its goal."""
-        for goal, names in GROUPS.items():
+        for goal, names in command_groups().items():
             with formatter.section(goal):
                 formatter.write_dl(
                     [(name.ljust(8), self.get_command(ctx, name).get_short_help_str(66)) for name in names]

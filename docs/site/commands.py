@@ -4,7 +4,7 @@ import inspect
 
 import click
 
-from pipeline.cli import GROUPS, program
+from pipeline.cli import command_groups, program
 from pipeline.commands.command import PROGRAM, Verb, wrap_example
 
 _HEAD = f"""\
@@ -19,7 +19,7 @@ def commands_page() -> str:
     """Markdown: a section for each command, with its arguments and an example, in the groups of `--help`."""
     lines = [_HEAD]
     context = program.make_context(PROGRAM, [], resilient_parsing=True)
-    for title, names in GROUPS.items():
+    for title, names in command_groups().items():
         lines += [f"## {title}", ""]
         for name in names:
             command = program.get_command(context, name)

@@ -1,20 +1,24 @@
 """Plug-ins: objects that packages register by entry points, see docs/guides/extend.md."""
 
-import importlib.metadata
 import importlib.util
-from importlib.metadata import EntryPoint
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "keras_bert_edge"
 
 
-def find_plugins(kind: str) -> dict[str, EntryPoint]:
+def find_plugins(kind: str) -> dict[str, "EntryPoint"]:
     """Name -> entry point of the plug-ins of a kind, such as "trackers"; none of them is imported.
 
     The metadata of a package may name a plug-in whose folder was removed, which then counts as not installed. Where the
     kind is a literal, cache keys of steps that call this function follow it to the code of the plug-ins.
     """
-    entries = importlib.metadata.entry_points(group=f"{GROUP}.{kind}")
+    # Its import takes some 40 ms, which most commands do not need.
+    from importlib.metadata import entry_points
+
+    entries = entry_points(group=f"{GROUP}.{kind}")
     return {entry.name: entry for entry in entries if importlib.util.find_spec(entry.module.partition(".")[0])}
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 import pytest
 
-from pipeline.cli import GROUPS, program
+from pipeline.cli import command_groups, program
 from pipeline.commands.command import PROGRAM
 
 REPOSITORY = Path(__file__).parents[2]
-VERBS = {name for names in GROUPS.values() for name in names}
+VERBS = {name for names in command_groups().values() for name in names}
 TARGETS = set(re.findall(r"^([a-z0-9-]+):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE))
 
 

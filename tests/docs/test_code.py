@@ -111,7 +111,7 @@ def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_command_that_would_be_refused_is_found() -> None:
     raises("keras-bert-edge search a.toml --max-gigabytes 3", "the parser refuses")
-    raises("keras-bert-edge trian a.toml", "the parser refuses.*No such command")
+    raises("keras-bert-edge trian a.toml", "the parser refuses.*There is no command")
     raises("make runs", "no target")
     raises("python -m benchmarks.train --speed", "has no option --speed")
     raises("python -m benchmarks.trains", "there is no module")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cli import GROUPS, main
+from pipeline.cli import command_groups, main
 from pipeline.orchestrator.store import Store
 from tests.pipeline.command_line import refused, said
 from tests.pipeline.report.made_up import Root, job, node
@@ -78,13 +78,13 @@ def test_a_path_that_is_too_long_is_refused(tmp_path: Path, capfd: pytest.Captur
     assert not (tmp_path / "root").exists()
 
 
-@pytest.mark.parametrize("name", ["report", "compile", "explain"])
+@pytest.mark.parametrize("name", ["report", "explain"])
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str
 ) -> None:
     model = tmp_path / "x.tflite"
     model.write_bytes(b"")
-    arguments = {"report": [], "compile": ["--to", "airflow"], "explain": [str(model), "a text"]}[name]
+    arguments = {"report": [], "explain": [str(model), "a text"]}[name]
     line = refused(capfd, name, *arguments, "--out", tmp_path)
     assert list(tmp_path.iterdir()) == [model]
     assert line == f"--out must be a file, got the folder {tmp_path}"
@@ -204,7 +204,7 @@ def _check_nothing_heavy_is_imported(code: str, heavy: list[str] = HEAVY) -> Non
 
 
 def test_help_of_all_commands_loads_nothing_slow() -> None:
-    verbs = [name for names in GROUPS.values() for name in names]
+    verbs = [name for names in command_groups().values() for name in names]
     code = f"from pipeline.cli import main; assert not any(main([*verb, '--help']) for verb in {[[], *zip(verbs)]})"
     _check_nothing_heavy_is_imported(code, SLOW)
 

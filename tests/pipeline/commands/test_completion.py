@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from pipeline.cli import GROUPS
+from pipeline.cli import command_groups
 
 
 def complete(line: str) -> set[str]:
@@ -22,7 +22,7 @@ def complete(line: str) -> set[str]:
 @pytest.mark.parametrize(
     ("line", "candidates"),
     [
-        ("keras-bert-edge ", {name for names in GROUPS.values() for name in names}),
+        ("keras-bert-edge ", {name for names in command_groups().values() for name in names}),
         ("keras-bert-edge de", {"describe"}),
         ("keras-bert-edge compare job.toml --m", {"--minutes"}),
         ("keras-bert-edge predict model --prompt q", {"query"}),

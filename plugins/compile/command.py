@@ -43,12 +43,12 @@ def compile_command(options: SimpleNamespace, console: Console) -> int:
     address in object storage.
     """
     from components.objects.mirror import display_path, root_address
-    from pipeline.compiler.steps import CompileOptions, compile_steps, find_needs
-    from pipeline.compiler.targets import TARGETS, check_target
     from pipeline.job.files import hub_overrides, load_settings
     from pipeline.pipelines import build_pipeline
     from pipeline.views.reports import check_output
     from pipeline.views.terminal import write
+    from plugins.compile.steps import CompileOptions, compile_steps, find_needs
+    from plugins.compile.targets import TARGETS, check_target
 
     check_target(options.to, options.image)
     check_output(options.out)

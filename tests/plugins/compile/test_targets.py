@@ -8,13 +8,13 @@ import pytest
 import yaml
 
 from pipeline.cli import main
-from pipeline.compiler.steps import CompileOptions, compile_steps, find_needs
-from pipeline.compiler.targets import TARGETS
 from pipeline.job.files import load_settings
 from pipeline.machine import Machine, Need
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.pipelines import build_pipeline
+from plugins.compile.steps import CompileOptions, compile_steps, find_needs
+from plugins.compile.targets import TARGETS
 from tests.pipeline.command_line import refused
 from tests.pipeline.orchestrator.test_runner import chain
 from tests.tiny_job import write_job

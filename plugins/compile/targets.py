@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from components.dsl.errors import InputError, nearest
-from pipeline.compiler.airflow import to_airflow
-from pipeline.compiler.argo import to_argo
-from pipeline.compiler.kubeflow import to_kubeflow
-from pipeline.compiler.steps import CompiledJob
+from plugins.compile.airflow import to_airflow
+from plugins.compile.argo import to_argo
+from plugins.compile.kubeflow import to_kubeflow
+from plugins.compile.steps import CompiledJob
 
 TARGETS: dict[str, Callable[[CompiledJob], str]] = {"kubeflow": to_kubeflow, "airflow": to_airflow, "argo": to_argo}
 """Orchestrator -> a function that writes a job for it."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 
-from pipeline.compiler.steps import CompiledJob, CompiledStep, Resources
+from plugins.compile.steps import CompiledJob, CompiledStep, Resources
 
 _ENTRY, _VOLUME = "job", "root"
 # Argo replaces it with the identifier of the workflow.

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from pipeline.compiler.steps import CompiledJob, Resources
+from plugins.compile.steps import CompiledJob, Resources
 
 _SCHEMA, _SDK = "2.1.0", "kfp-2.17.3"
 # Kubeflow replaces it with the identifier of the run.

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from components.dsl.component import Node
 from components.dsl.errors import InputError
+from pipeline.commands.command import PROGRAM
 from pipeline.machine import Machine, Need
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.places import has_store, open_store
 from pipeline.orchestrator.runner import plan_of
 
-PROGRAM = "keras-bert-edge"
 # A step needs more memory for more data than it had when it was measured.
 _MEMORY_FACTOR = 1.5
 _GIGABYTE = 1e9

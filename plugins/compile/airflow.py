@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pprint import pformat
 from typing import Any
 
-from pipeline.compiler.argo import resource_limits
-from pipeline.compiler.steps import CompiledJob, CompiledStep
 from pipeline.orchestrator.step_command import RUN_VARIABLE
+from plugins.compile.argo import resource_limits
+from plugins.compile.steps import CompiledJob, CompiledStep
 
 _HEADER = '''\
 """The job {name}, compiled by keras-bert-edge: each step is a task that runs one command."""
