@@ -18,14 +18,14 @@ import numpy as np
 from benchmarks.table import print_table, run
 from components.artifacts.standard import Model, TaskExamples
 from components.examples.registry import read_rows
-from components.label_errors.artifacts import LABEL_TABLES, LabelErrors
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
-from keras_bert.label_errors.confident_learning import score_labels
 from keras_bert.metrics.calibration import probabilities
 from pipeline.chains import wire_fine_tuning
 from pipeline.job.files import load_settings
 from pipeline.pipelines import pipeline_of, wire_capabilities, wire_start
+from plugins.label_errors.artifacts import LABEL_TABLES, LabelErrors
+from plugins.label_errors.confident_learning import score_labels
 
 
 def main() -> None:

@@ -1,18 +1,16 @@
-"""The optional capabilities of a job, a line each: the only module that imports them."""
+"""The optional capabilities of a job, which plug-ins have."""
 
 from typing import Any
 
 import pydantic
 
+from keras_bert.core.plugins import find_plugins
 from pipeline.capability import Capability
-from pipeline.few_shot.capability import FewShotCapability
-from pipeline.label_errors.capability import LabelErrorCapability
 from pipeline.settings.schema import Settings
 
-CAPABILITIES: tuple[Capability[Any], ...] = (
-    FewShotCapability(),
-    LabelErrorCapability(),
-)  # fmt: skip
+CAPABILITIES: tuple[Capability[Any], ...] = tuple(
+    entry.load()() for _, entry in sorted(find_plugins("capabilities").items())
+)
 
 _FIELDS: dict[str, Any] = {
     capability.name: (capability.table | None, pydantic.Field(None, description=capability.purpose))

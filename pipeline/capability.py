@@ -1,4 +1,4 @@
-"""An optional capability of a job: what the rest of the pipeline asks of it."""
+"""An optional capability of a job, which a plug-in has: what the rest of the pipeline asks of it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
@@ -18,12 +18,12 @@ FineTune = Callable[[Handle[TaskExamples], str], Handle[Model]]
 
 
 class Capability(Generic[T]):
-    """A capability that a table of its name switches on; `pipeline/NAME` holds it.
+    """A capability that a table of its name switches on; a folder of this name holds it.
 
     A capability overrides the methods that it needs.
 
     Attributes:
-        name: of the table in the job file, and of the folders.
+        name: of the table in the job file, of the plug-in, and of its folder.
         table: the record of the table.
         purpose: what the table is, for the reference of settings.
         outputs: the artifacts that a run tells of when it ends, and that its page shows by `report.html` in the folder.

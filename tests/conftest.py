@@ -2,10 +2,14 @@
 
 import gc
 import random
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.components.tuning_job import Line
 
 # Modules that take a minute or more: begun last, they would leave all workers but one idle.
 LONGEST = (
@@ -47,6 +51,31 @@ def eager() -> Iterator[None]:
     tf.config.run_functions_eagerly(True)
     yield
     tf.config.run_functions_eagerly(False)
+
+
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model and its vocabulary, see `write_checkpoint`."""
+    from tests.components import tuning_job
+
+    folder = tmp_path_factory.mktemp("checkpoint")
+    tuning_job.write_checkpoint(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def line(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> "Callable[[str], Line]":
+    """Task -> what the steps make of it."""
+    from tests.components.tuning_job import Line
+
+    lines: dict[str, Line] = {}
+
+    def find(task: str) -> Line:
+        if task not in lines:
+            lines[task] = Line(task, checkpoint, tmp_path_factory.mktemp(task))
+        return lines[task]
+
+    return find
 
 
 @pytest.fixture

@@ -5,13 +5,15 @@ from xdist.scheduler import LoadScopeScheduling
 # Modules that ask for the same models, which one worker makes once: what the steps make of a task, each after the
 # other; and exported files.
 TOGETHER = (
-    tuple(
-        f"tests/components/test_{step}.py"
-        for step in (
-            *("quantize", "distill", "fine_tune", "evaluate", "prune", "measure_footprint", "validate"),
-            *("label_with_teacher", "distill_general", "measure_distillation", "explain_models", "fit_head"),
-            *("score_held_out", "teacher_answers"),
-        )
+    (
+        *(
+            f"tests/components/test_{step}.py"
+            for step in (
+                *("quantize", "distill", "fine_tune", "evaluate", "prune", "measure_footprint", "validate"),
+                *("label_with_teacher", "distill_general", "measure_distillation", "explain_models", "teacher_answers"),
+            )
+        ),
+        *("tests/plugins/few_shot/test_fit_head.py", "tests/plugins/label_errors/test_score_held_out.py"),
     ),
     tuple(
         f"tests/keras_bert/export/{module}.py"

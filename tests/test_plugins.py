@@ -9,10 +9,35 @@ from pathlib import Path
 import grimp
 import pytest
 
-from tests.test_capabilities import IMPORT_AND_PLAN
 from tests.tiny_job import without, write_job
 
 REPOSITORY = Path(__file__).parents[1]
+# Every module of the core can be imported; the plain job is planned; tables of plug-ins are unknown.
+IMPORT_AND_PLAN = """
+import importlib, pkgutil, sys
+from pathlib import Path
+
+for package in ("keras_bert", "components", "pipeline"):
+    for module in pkgutil.walk_packages([package], f"{package}."):
+        importlib.import_module(module.name)
+
+from components.dsl.errors import InputError
+from pipeline.job.files import load_settings
+from pipeline.job.checks import check_data
+from pipeline.orchestrator.preview import preview
+from pipeline.orchestrator.request import Request
+from pipeline.pipelines import build_pipeline
+
+job, root, *tables = map(Path, sys.argv[1:])
+settings = load_settings(job)
+check_data(settings)
+print(*preview(build_pipeline(settings, root), root, Request()))
+for table in tables:
+    try:
+        load_settings(job, [f"{table}.key=1"])
+    except InputError as error:
+        print(error)
+"""
 NAMES = sorted(path.parent.name for path in (REPOSITORY / "plugins").glob("*/__init__.py"))
 ENTRIES = [
     entry
@@ -48,9 +73,11 @@ def run_without_plugins(folder: Path, *arguments: str) -> str:
 
 def test_without_plug_ins_every_module_is_imported_and_the_plain_job_is_planned(tmp_path: Path) -> None:
     job = write_job(tmp_path / "job")
-    output = run_without_plugins(tmp_path, "-c", IMPORT_AND_PLAN, "plugins", str(job), str(tmp_path / "root"))
+    tables = [entry.name for entry in ENTRIES if entry.group == "keras_bert_edge.capabilities"]
+    output = run_without_plugins(tmp_path, "-c", IMPORT_AND_PLAN, str(job), str(tmp_path / "root"), *tables)
     for step in ("pretrain", "fine_tune", "distill", "quantize", "export_model", "evaluate", "push"):
         assert step in output
+    assert all(f"there is no setting {table!r}" in output for table in tables)
 
 
 @pytest.mark.long

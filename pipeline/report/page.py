@@ -1,6 +1,7 @@
 """Writes the report of a run: one HTML file with figures, without scripts and external addresses."""
 
 import contextlib
+import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,8 +28,6 @@ from pipeline.views.loss_plot import COLORS
 from pipeline.views.reports import check_output
 
 TEMPLATES = Path(__file__).parent / "templates"
-# The folder with a folder for each capability, which has a template `report.html`.
-CAPABILITY_TEMPLATES = Path(__file__).parents[1]
 
 
 def make_page(record: RunRecord, figures: FigureCache) -> str:
@@ -73,8 +72,10 @@ def _shared(
 def _render(template: str, **content: Any) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+    # Above the folder of each capability, which has a template `report.html`.
+    folders = {Path(inspect.getfile(type(capability))).parents[1] for capability in CAPABILITIES}
     environment = Environment(
-        loader=FileSystemLoader([TEMPLATES, CAPABILITY_TEMPLATES]),
+        loader=FileSystemLoader([TEMPLATES, *sorted(folders)]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -1,4 +1,4 @@
-"""Makes the reference of tests/keras_bert/label_errors/test_confident_learning.py with cleanlab.
+"""Makes the reference of tests/plugins/label_errors/test_confident_learning.py with cleanlab.
 
     python -m tests.golden.label_errors
 

@@ -444,35 +444,6 @@ def test_the_loss_of_retrieval_reaches_the_teacher_and_prompts_the_rows(tmp_path
     assert "ingest_examples" in read_by(tmp_path, text, 'examples.prompts.query="query: "')
 
 
-def test_few_rows_teach_the_encoder_by_pairs_before_the_head(tmp_path: Path) -> None:
-    text = CHECKPOINT + EXAMPLES + STUDENT + "[few_shot]\npairs = 5\n"
-    pipeline = wire(tmp_path, text, "seeds=2", "fine_tuning.seed=3", "fine_tuning.class_weights=balanced")
-    steps, parameters = reads(pipeline), values(pipeline)
-    for seed in "01":
-        assert steps[f"pair_examples-{seed}"] == {"import_checkpoint", "ingest_examples"}
-        assert steps[f"fine_tune-{seed}"] == {"import_checkpoint", f"pair_examples-{seed}"}
-        assert steps[f"fit_head-{seed}"] == {f"fine_tune-{seed}", "ingest_examples"}
-        assert steps[f"distill-{seed}"] == {f"fit_head-{seed}", "ingest_examples"}
-        assert parameters[f"pair_examples-{seed}"] == {"pairs": 5, "seed": 3 + int(seed)}
-        assert parameters[f"fit_head-{seed}"]["class_weights"] == "balanced"
-        assert parameters[f"fine_tune-{seed}"]["class_weights"] == "none"
-    assert steps["evaluate"] > {"fit_head-0", "fit_head-1"}
-    assert not {"fine_tune-0", "pair_examples-0"} & steps["evaluate"]
-    assert read_by(tmp_path, text, "few_shot.l2=10.0") == {"fit_head"}
-    assert read_by(tmp_path, text, "few_shot.pairs=6") == {"pair_examples"}
-    searched = reads(wire(tmp_path, text, "label_errors.folds=2"))
-    for fold in "01":
-        assert searched[f"pair_examples-fold-{fold}"] == {"import_checkpoint", f"leave_out_fold-{fold}"}
-        assert searched[f"fit_head-fold-{fold}"] == {f"fine_tune-fold-{fold}", f"leave_out_fold-{fold}"}
-    without = reads(wire(tmp_path, text, "few_shot.pairs=0"))
-    assert without["fit_head"] == {"import_checkpoint", "ingest_examples"}
-    assert not {"pair_examples", "fine_tune"} & without.keys()
-    settings = load(tmp_path, text)
-    compared = reads(comparison_pipeline(settings, {"a": settings})[0])
-    assert compared["fit_head-a"] == {"fine_tune-a", "ingest_examples-a"}
-    assert compared["fine_tune-a"] == {"import_checkpoint", "pair_examples-a"}
-
-
 @pytest.mark.parametrize("text", ["task = 'retrieval'\n", "task = 'regression'\n"])
 def test_the_checkpoint_is_scored_with_its_vectors_or_with_a_fitted_head(tmp_path: Path, text: str) -> None:
     (evaluation,) = (node for node in wire(tmp_path, CHECKPOINT + EXAMPLES + text).nodes if node.name == "evaluate")

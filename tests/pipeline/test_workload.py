@@ -115,20 +115,6 @@ def test_one_student_of_all_teachers_trains_once(tmp_path: Path) -> None:
     assert [work.rows for work in works or ()] == [120, 120, 120, 70]
 
 
-def test_a_search_for_wrong_labels_trains_on_each_row_once_less_than_it_has_folds(tmp_path: Path) -> None:
-    works = list_trainings(load_job(tmp_path, label_errors={"folds": 4}))
-    assert works is not None
-    assert works[-1] == works[0]._replace(rows=3 * works[0].rows)
-
-
-@pytest.mark.parametrize(("pairs", "texts"), [(5, [2 * 2 * 2 * 5 * 60]), (0, [0])])
-def test_pairs_of_few_rows_are_two_texts(tmp_path: Path, pairs: int, texts: list[float]) -> None:
-    works = list_trainings(load_job(tmp_path, few_shot={"pairs": pairs}))
-    assert works is not None
-    assert [work.rows for work in works if work.encoder == SIZE] == texts
-    assert [work.rows for work in works if work.encoder != SIZE] == [70]
-
-
 def test_what_follows_from_rows_that_do_not_exist_yet_is_not_guessed(tmp_path: Path) -> None:
     settings = load_job(tmp_path)
     assert guess_seconds(settings) is not None

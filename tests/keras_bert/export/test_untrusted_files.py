@@ -16,7 +16,6 @@ import pytest
 from onnx import helper
 
 from components.files.record_files import read_records
-from components.label_errors.artifacts import PROBABILITIES_FILE, HeldOutProbabilities
 from keras_bert.core.folders import INPUT_NAMES
 from keras_bert.export.attachments import attach_entries
 from keras_bert.export.bundle import load_exported
@@ -136,7 +135,7 @@ def test_attached_files_are_read_by_name_and_not_unpacked(tmp_path: Path) -> Non
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_tables_and_arrays_with_pickles(tmp_path: Path) -> None:
+def test_tables_with_pickles(tmp_path: Path) -> None:
     ran = tmp_path / "ran"
     content = pickle.dumps(Touch(ran))
     fields = {b"ARROW:extension:name": b"arrow.py_extension_type", b"ARROW:extension:metadata": content}
@@ -145,10 +144,6 @@ def test_tables_and_arrays_with_pickles(tmp_path: Path) -> None:
         with writer(str(tmp_path / f"a{kind}"), schema_) as stream:
             stream.write_table(pa.table([["film"]], schema=schema_))
         assert [record.values[0] for record in read_records(str(tmp_path / f"a{kind}"), ("text",))] == [b"film"]
-    held_out = HeldOutProbabilities(tmp_path)
-    np.savez(tmp_path / PROBABILITIES_FILE, labels=np.array([Touch(ran)], object))
-    with pytest.raises(ValueError, match=r"must hold the probabilities of held-out rows, got an error: .*pickle"):
-        held_out.read()
     assert not ran.exists()
     pickle.loads(content)
     assert ran.exists(), "the pickle is one that runs"

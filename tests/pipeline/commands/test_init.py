@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert.few_shot.options import FewShot
 from pipeline.cli import main
 from pipeline.job.files import load_settings
 from tests.pipeline.command_line import refused, said
@@ -73,39 +72,6 @@ def test_what_was_seen_stands_in_the_job_and_on_the_screen(
     assert settings.student is not None
     assert settings.student.num_layers == 2
     assert settings.fine_tuning.epochs == 10.0
-
-
-@pytest.mark.parametrize(("count", "few"), [(16, True), (17, False)])
-def test_few_rows_of_a_label_are_learnt_by_pairs(
-    tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str], count: int, few: bool
-) -> None:
-    rows, job = tmp_path / "rows.csv", tmp_path / "job.toml"
-    lines = [f"{text},{'one' if place % 2 else 'two'}" for place, text in enumerate(make_texts(2 * count))]
-    rows.write_text("\n".join(["text,label", *lines]) + "\n")
-    assert main(["init", str(rows), "--checkpoint", checkpoint, "--out", str(job)]) == 0
-    settings = load_settings(job)
-    if not few:
-        assert (settings.few_shot, settings.fine_tuning.epochs) == (None, 10.0)
-        return
-    assert settings.few_shot is not None
-    assert settings.few_shot.pairs == 20
-    assert (settings.fine_tuning.epochs, settings.student) == (1.0, None)
-    assert settings.quantization is not None
-    assert settings.quantization.post_training
-    assert "pairs = 20  # few rows a label (16 on average) teach by pairs, here 1280, before a head" in job.read_text()
-    printed = said(capfd, "run", job, "--dry-run", "--root", tmp_path / "root")
-    assert "pair_examples" in printed
-    assert "fit_head" in printed
-
-
-def test_few_rows_of_many_labels_fit_a_head_alone(tmp_path: Path, checkpoint: str) -> None:
-    rows, job = tmp_path / "rows.csv", tmp_path / "job.toml"
-    lines = [f"{text},label {place % 50}" for place, text in enumerate(make_texts(800))]
-    rows.write_text("\n".join(["text,label", *lines]) + "\n")
-    assert main(["init", str(rows), "--checkpoint", checkpoint, "--out", str(job)]) == 0
-    assert load_settings(job).few_shot == FewShot(pairs=0)
-    assert "pairs = 0  # few rows a label (16 on average), but many in all: only a head is fitted" in job.read_text()
-    assert "[fine_tuning]" not in job.read_text()
 
 
 def test_a_vocabulary_that_does_not_suit_is_named(

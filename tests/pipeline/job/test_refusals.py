@@ -10,7 +10,6 @@ STUDENT = "[student]\nnum_layers = 1\n"
 LABEL_SETS = EXAMPLES + "task = 'multi_label'\nlabel_columns = ['x', 'y']\n"
 SENTENCES = EXAMPLES + "task = 'token_classification'\n"
 DOCSTRINGS = "[corpus]\nmegabytes = 2.0\n[examples]\nrows = 300\n"
-FEW_SHOT = "[few_shot]\npairs = 5\n"
 REPLACED = "[pretraining]\nobjective = 'replaced_tokens'\n[pretraining_rows]\nobjective = 'none'\n"
 TEXTS = "[corpus]\npath = 'texts'\n"
 FOR_EXAMPLES = {"seeds": "2", "stride": "5", "max_query_length": "5", "pooling": "cls", "normalize": "true"}
@@ -421,28 +420,6 @@ COMBINATIONS = {
             "there is no setting 'general_distillation.temperature'; known: accumulation, ...",
         ),
     ],
-    CHECKPOINT + EXAMPLES + FEW_SHOT: [
-        (
-            "examples.second_text=other",
-            "examples.second_text must be left out with [few_shot], which pairs rows of single texts, got 'other'",
-        ),
-        ("pooling=cls", "pooling must be 'mean' with [few_shot], got 'cls'"),
-        (
-            "adaptation.kind=lora",
-            "adaptation must be left out with [few_shot], whose head is fitted to the weights of the encoder itself",
-        ),
-        (
-            "examples.probabilities=p",
-            "examples.probabilities must be left out with [few_shot], whose head is fitted to labels alone",
-        ),
-        (
-            "unlabelled.path=more.csv --set unlabelled.probabilities=p",
-            "unlabelled.probabilities must be left out with [few_shot], whose head is fitted to labels alone",
-        ),
-        ("few_shot.pairs=-1", "few_shot.pairs must be at least 0, got -1"),
-        ("few_shot.l2=0.0", "few_shot.l2 must be positive, got 0.0"),
-        ("few_shot.pears=2", "there is no setting 'few_shot.pears'; did you mean 'pairs'?"),
-    ],
     CHECKPOINT + QUERIES: [
         (
             "examples.query=text --set examples.passage=text",
@@ -479,10 +456,6 @@ COMBINATIONS = {
     CHECKPOINT + EXAMPLES: [
         ("contrast.scale=10.0", "contrast is only allowed for the task 'retrieval', got it for 'classification'"),
         ("export.dimension=8", "export.dimension is only allowed for embedding and retrieval, got 8"),
-        (
-            "examples.task=regression --set few_shot.pairs=5",
-            "few_shot is only allowed for classification and multi_label, got it for regression",
-        ),
         ("stride=5", "stride is only allowed for question_answering, got it for classification"),
         ("normalize=true", "normalize is only allowed for embedding..."),
         (

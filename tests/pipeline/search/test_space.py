@@ -75,7 +75,7 @@ def test_the_table_narrows_the_space_and_names_choose_from_it(tmp_path: Path) ->
     assert tuple(values_of(space_of(tmp_path, text, *names), "teacher")) == names
 
 
-FEW_SHOT, RATES = "[few_shot]\npairs = 0\n", "[search.fine_tuning]\nlearning_rate = "
+RATES = "[search.fine_tuning]\nlearning_rate = "
 RATE = "search.fine_tuning.learning_rate"
 
 
@@ -108,8 +108,6 @@ RATE = "search.fine_tuning.learning_rate"
             STUDENT + "[general_distillation]\npath = 'texts'\ncosine = 1.0\n[search.student]\nnum_layers = [1, 2]",
             "search.student.num_layers must be left out beside [general_distillation], which each depth",
         ),
-        (FEW_SHOT + RATES + "[1e-5, 1e-3]", f"{RATE} must be left out where few_shot.pairs is 0, as only a head"),
-        (FEW_SHOT, "--space and [search] must leave a setting with several values to search"),
         (RATES + "[1e-3]", f"{RATE} must hold several values to search, or the job's alone, 5e-05, got [0.001]"),
         (
             "[fine_tuning]\naccumulation = 4\n[search.fine_tuning]\nbatch_size = [32, 6]",

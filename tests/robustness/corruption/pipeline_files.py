@@ -8,11 +8,11 @@ from typing import Any
 from components.artifacts.pushed import Pushed
 from components.dsl.artifact import Artifact, content_digest
 from components.dsl.errors import InputError
-from components.label_errors.artifacts import HeldOutProbabilities, LabelDecisions
 from pipeline.orchestrator import source_code
 from pipeline.orchestrator.records import Execution, NewArtifact
 from pipeline.orchestrator.store import DATABASE, Store
 from pipeline.views.statistics import read_statistics, show_statistics
+from plugins.label_errors.artifacts import HeldOutProbabilities, LabelDecisions
 from tests.robustness.corruption.format import FOLDER, Format
 
 _STATISTICS = {"texts": {"rows": 120, "longest": 17, "share": 0.25}, "lengths": [["1-8", 100], ["9-16", 20]]}

@@ -1,1 +1,0 @@
-"""Fine-tuning on few rows of each label: pairs of rows, and a logistic head."""

@@ -1,1 +1,0 @@
-"""Wrong labels among training rows: confident learning, and the settings of the search."""

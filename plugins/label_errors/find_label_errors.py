@@ -1,0 +1,91 @@
+"""HeldOutProbabilities -> LabelErrors: the training rows, those with likely wrong labels first."""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from components.artifacts.standard import TaskExamples
+from components.dsl.component import Input, Output, component
+from components.examples.registry import TASK_ROWS, read_rows
+from components.files.csv_files import ESCAPED_COLUMN, csv_line, escape_formula
+from components.scoring.mistakes import MOST_ROWS, Mistake, Mistakes
+from components.scoring.registry import TASK_SCORING
+from components.sources.label_sets import LabelSetSource
+from components.sources.shared import match_values
+from components.sources.table import TableSource
+from components.sources.tagged_words import SentenceSource
+from plugins.label_errors.artifacts import LABEL_TABLES, HeldOutProbabilities, LabelErrorReport, LabelErrors
+from plugins.label_errors.ranking import RowJudgement, count_pairs, rank_rows
+from plugins.label_errors.search import LabelErrorSearch
+
+logger = logging.getLogger(__name__)
+
+
+@component(libraries=("numpy",))
+def find_label_errors(
+    examples: Input[TaskExamples],
+    probabilities: Input[HeldOutProbabilities],
+    label_errors: Output[LabelErrors],
+    source: TableSource | LabelSetSource | SentenceSource,
+    search: LabelErrorSearch = LabelErrorSearch(),
+) -> None:
+    """Finds training rows whose labels are likely wrong by confident learning, and ranks all rows.
+
+    `source` names the place of each row in its files, and the columns of the table.
+    """
+    description = examples.features()
+    task, scoring = TASK_ROWS[description["task"]], TASK_SCORING[description["task"]]
+    labels: list[str] = description["settings"]["labels"]
+    classes, rows, decisions = scoring.classes(labels), read_rows(examples, "train"), probabilities.read()
+    judgements = rank_rows(decisions, len(rows), search.score, by_label=scoring.decides_by_label)
+    table = source.training_rows()
+    located = match_values([entry.row for entry in table], table, rows)
+    mistakes, records = list[Mistake](), list[dict[str, Any]]()
+    for judgement in judgements:
+        row = rows[judgement.row]
+        other = scoring.relabel(row, {place: classes[name] for place, name in judgement.suggested.items()}, labels)
+        if judgement.suggested and len(mistakes) < MOST_ROWS:
+            mistakes.append(scoring.compare_labels(row, other, judgement.score))
+        suggested = task.answer(other) if judgement.suggested else ""
+        # Text and label as they were read stand among the other columns of a table of classes.
+        record = {**located[judgement.row].columns, **source.record(row)}
+        records.append(_make_record(record, judgement, suggested, located[judgement.row].location))
+    is_flat = all(isinstance(value, str) for value in source.record(rows[0]).values())
+    _write_table(label_errors.path, records, is_flat=is_flat)
+    errors = sum(bool(judgement.suggested) for judgement in judgements)
+    pairs = count_pairs(judgements, decisions, classes, labels)
+    shown = Mistakes(search.score, mistakes, errors, len(rows)).as_dict()
+    label_errors.write(LabelErrorReport(task.name, search.folds, search.score, len(rows), errors, pairs, shown))
+    label_errors.counts = {"rows": len(rows), "likely_wrong": errors}
+    logger.info("%d of %d training rows have a likely wrong label", errors, len(rows))
+
+
+def _make_record(record: Mapping[str, Any], judgement: RowJudgement, suggested: str, place: str) -> dict[str, Any]:
+    """The columns of a row, and the columns of its judgement; `_` is appended to a name that the row has already."""
+    score = None if judgement.score is None else round(judgement.score, 6)
+    added = {
+        ESCAPED_COLUMN: "yes" if judgement.suggested else "no",
+        "suggested": suggested,
+        "score": score,
+        "row": judgement.row,
+        "source": place,
+    }
+    columns = dict(record)
+    for name, value in added.items():
+        while name in record:
+            name += "_"
+        columns[name] = value
+    return columns
+
+
+def _write_table(folder: Path, records: Sequence[Mapping[str, Any]], *, is_flat: bool) -> None:
+    """Writes a `.csv` file of rows whose columns are texts, else a `.jsonl` file."""
+    if not is_flat:
+        lines = (f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
+        (folder / LABEL_TABLES[1]).write_text("".join(lines), encoding="utf-8")
+        return
+    with (folder / LABEL_TABLES[0]).open("w", encoding="utf-8", newline="") as stream:
+        for cells in (records[0], *(record.values() for record in records)):
+            stream.write(csv_line(escape_formula(cell) if isinstance(cell, str) else cell for cell in cells))
