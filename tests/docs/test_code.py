@@ -27,7 +27,7 @@ REST_OF_A_JOB = 'checkpoint.path = "checkpoint"\ncorpus.path = "texts"\nexamples
 OUTPUT = ("text",)
 COMMANDS = ("console", "sh")
 # A file or a folder of the repository.
-FILE = re.compile(r"(?:benchmarks|components|docs|keras_bert|pipeline|tests)/[a-z0-9_/]+(?:\.(?:py|md|toml))?")
+FILE = re.compile(r"(?:benchmarks|components|docs|keras_bert|pipeline|plugins|tests)/[a-z0-9_/]+(?:\.(?:py|md|toml))?")
 PROGRAMS = ("keras-bert-edge ", ".venv/bin/keras-bert-edge ", "make ", "python -m ")
 
 BLOCKS = [
