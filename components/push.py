@@ -45,8 +45,9 @@ from keras_bert.core.folders import (
     sync,
 )
 from keras_bert.export.attachments import attach_entries
-from keras_bert.export.files import FILES, MODEL_FOLDERS, copy_model
+from keras_bert.export.files import copy_model
 from keras_bert.export.served_calibration import write_calibration
+from keras_bert.export.targets.registry import FILES
 from keras_bert.tasks.calibration import read_calibration
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MODEL_FILES = tuple(file.name for file in FILES if file.is_self_contained)
+MODEL_FOLDERS = tuple(dict.fromkeys(file.name.partition("/")[0] for file in FILES if not file.is_self_contained))
 # Files that are pushed if they exist; the float file for LiteRT is pushed only if there is no quantized one.
 OPTIONAL_FILES = (*MODEL_FILES, LABELS_FILE)
 ALWAYS_FILES = (EXPORT_FILE, TASK_FILE, GOLDEN_FILE, *TOKENIZER_FILES)

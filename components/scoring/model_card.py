@@ -29,7 +29,7 @@ from keras_bert.core.folders import (
     TOKENIZERS_FOLDER,
     VOCABULARY_FILE,
 )
-from keras_bert.export.files import FILES
+from keras_bert.export.targets.registry import FILES
 
 if TYPE_CHECKING:
     from components.sources.checkpoint import CheckpointOrigin

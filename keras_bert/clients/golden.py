@@ -10,9 +10,10 @@ import numpy as np
 
 from keras_bert.core.folders import GOLDEN_FILE, METRICS_FILE
 from keras_bert.export.bundle import load_exported
-from keras_bert.export.files import FILES, ExportedFile
+from keras_bert.export.files import ExportedFile
 from keras_bert.export.runtimes import LogProbabilityClassifier
 from keras_bert.export.sample_texts import SECONDS, TEXTS
+from keras_bert.export.targets.registry import FILES
 from keras_bert.tasks.base import Array, Task
 from keras_bert.tasks.calibration import Calibration, read_calibration
 

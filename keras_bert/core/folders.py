@@ -56,16 +56,12 @@ ATTACHMENTS_FOLDER = SAVED_MODEL_PARTS[-1]
 CALIBRATION_FILE = "assets/calibration.txt"
 # The file of a pushed folder that `predict` uses is the first of these that exists.
 ANSWERING_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE, SAVED_MODEL_FILE)
-# The model repository of Triton Inference Server: a folder for the model in it.
-TRITON_FOLDER = "triton"
-TRITON_CONFIG_FILE = f"{TRITON_FOLDER}/model/config.pbtxt"
-TRITON_FILE = f"{TRITON_FOLDER}/model/1/model.onnx"
 # For Core ML: a folder that Apple's tools treat as one file, and the graph in it.
 COREML_FOLDER = "model.mlpackage"
 COREML_FILE = f"{COREML_FOLDER}/Data/com.apple.CoreML/model.mlmodel"
 # The folders with the rest of a model beside the file of its graph.
 MODEL_PARTS = {SAVED_MODEL_FILE: SAVED_MODEL_PARTS, Path(COREML_FILE).name: ("weights",)}
-# The settings of a file that has none attached are at most so many folders above it, as for Triton and Core ML.
+# The settings of a file that has none attached are at most so many folders above it, as for Core ML.
 LEVELS_ABOVE = 4
 # For MediaPipe Tasks; quantized if the model is.
 MEDIAPIPE_FILE = "model_mediapipe.tflite"

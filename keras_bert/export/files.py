@@ -15,17 +15,11 @@ from keras_bert.core.folders import (
     TEXT_FILE,
     TFLITE_FILE,
     TFLITE_FLOAT_FILE,
-    TRITON_FILE,
-    TRITON_FOLDER,
     WEB_FILE,
-    WEB_FOLDER,
     WEB_HALF_FILE,
     WEB_INT8_FILE,
     WEB_STATIC_FILE,
 )
-
-# Folders that are a model by themselves; what is attached to other files is beside them.
-MODEL_FOLDERS = (COREML_FOLDER, TRITON_FOLDER, WEB_FOLDER)
 
 # The numbers of a file: those of the model's quantization recipe, or float32 where it has none; float32; float16; int8
 # whose activation ranges are measured row by row; int8 with the activation ranges of the model.
@@ -51,8 +45,11 @@ class ExportedFile:
 
     @property
     def is_self_contained(self) -> bool:
-        """True if tokenizer, settings and metrics are attached to the file; others have them in the pushed folder."""
-        return not self.name.startswith(tuple(f"{folder}/" for folder in MODEL_FOLDERS))
+        """True if tokenizer, settings and metrics are attached to the file.
+
+        A file in a folder, which is a model by itself, has them in the pushed folder.
+        """
+        return "/" not in self.name
 
 
 LITERT = ExportedFile(
@@ -72,11 +69,6 @@ SAVED_MODEL = ExportedFile(
     name=SAVED_MODEL_FILE,
     numbers="float32",
     card_line="float32, for TensorFlow Serving, with `variables` and `assets`; text or ids; any batch, any length",
-)
-TRITON = ExportedFile(
-    name=TRITON_FILE,
-    numbers="float32",
-    card_line=f"float32, in a model repository for Triton Inference Server, `{TRITON_FOLDER}`",
 )
 COREML = ExportedFile(
     name=COREML_FILE,
@@ -111,8 +103,8 @@ WEB_STATIC = ExportedFile(
     numbers="static_int8",
     card_line='weights {weights}; activations {activations}; `dtype: "int8"`',
 )
-# In the order of the model card.
-FILES = (LITERT, LITERT_FLOAT, ONNX, SAVED_MODEL, TRITON, COREML, MEDIAPIPE, TEXT, WEB, WEB_HALF, WEB_INT8, WEB_STATIC)
+# Those of the targets that are no plug-ins, in the order of the model card.
+CORE_FILES = (LITERT, LITERT_FLOAT, ONNX, SAVED_MODEL, COREML, MEDIAPIPE, TEXT, WEB, WEB_HALF, WEB_INT8, WEB_STATIC)
 
 
 def list_parts(file: Path) -> list[Path]:

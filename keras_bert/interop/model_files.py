@@ -17,7 +17,7 @@ _FILES = (
     *("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt", "*.model"),
 )
 _FOLDERS = (
-    *(*folders.SAVED_MODEL_PARTS, folders.TRITON_FOLDER, folders.WEB_FOLDER, folders.ACCELERATORS_FOLDER),
+    *(*folders.SAVED_MODEL_PARTS, "triton", folders.WEB_FOLDER, folders.ACCELERATORS_FOLDER),
     *(folders.ADAPTER_FOLDER, folders.TOKENIZERS_FOLDER, "*.mlpackage", "onnx", "openvino"),
     "[0-9]_*",  # the modules of sentence-transformers, `1_Pooling`
 )

@@ -1,23 +1,29 @@
 """The files that a model is exported to."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Self
 
 import pydantic
 
 from keras_bert.core.checks import check
+from keras_bert.core.plugins import find_plugins
 from keras_bert.core.validation import validated_dataclass
 
-RuntimeName = Literal[
-    "tflite", "onnx", "saved_model", "triton", "coreml", "mediapipe", "transformers_js", "tflite_text"
-]
-# A runtime whose files are not scored -> the runtime whose scores stand for them.
-_MEASURED_BY = {
-    "triton": "onnx",
-    "coreml": "tflite",
-    "mediapipe": "tflite",
-    "transformers_js": "onnx",
-    "tflite_text": "tflite",
-}
+CORE_RUNTIMES = ("tflite", "onnx", "saved_model", "coreml", "mediapipe", "transformers_js", "tflite_text")
+
+
+def list_runtimes() -> list[str]:
+    """The names of all export targets, those of plug-ins last."""
+    return [*CORE_RUNTIMES, *sorted(find_plugins("export_targets"))]
+
+
+def _check_runtime(name: str) -> str:
+    if name not in CORE_RUNTIMES and name not in (names := list_runtimes()):
+        raise ValueError(f"be {', '.join(map(repr, names[:-1]))} or {names[-1]!r}")
+    return name
+
+
+def _describe_runtime(schema: dict[str, Any]) -> None:
+    schema["enum"] = list_runtimes()
 
 
 @validated_dataclass
@@ -29,7 +35,7 @@ class Export:
             functions of an `.mlpackage`; a text runs in the shortest one that holds it. The longest input of the model
             is added, and longer lengths are left out.
         runtimes: the runtimes to write files for, all different: `tflite` for LiteRT, `onnx` for ONNX Runtime,
-            `saved_model` for TensorFlow Serving, `triton` for Triton Inference Server, `coreml` for Core ML (needs the
+            `saved_model` for TensorFlow Serving, `coreml` for Core ML (needs the
             extra `accelerators`), `mediapipe` for MediaPipe Tasks, `transformers_js` for a folder for transformers.js
             and Optimum, `tflite_text` for LiteRT with the operations of tensorflow-text, a file that takes text.
         opset: version of ONNX' operator set, 14 to 18.
@@ -41,7 +47,15 @@ class Export:
     """
 
     lengths: tuple[Annotated[int, pydantic.Field(ge=3)], ...] = (32, 64, 128)
-    runtimes: Annotated[tuple[RuntimeName, ...], pydantic.Field(min_length=1)] = ("tflite", "onnx")
+    runtimes: Annotated[
+        tuple[
+            Annotated[
+                str, pydantic.AfterValidator(_check_runtime), pydantic.Field(json_schema_extra=_describe_runtime)
+            ],
+            ...,
+        ],
+        pydantic.Field(min_length=1),
+    ] = ("tflite", "onnx")
     accelerators: tuple[str, ...] = ()
     # tf2onnx 1.17 writes 14 to 18; older ones lack operations that the model needs.
     opset: Annotated[int, pydantic.Field(ge=14, le=18)] = 18
@@ -52,9 +66,6 @@ class Export:
         for field in ("lengths", "runtimes", "accelerators"):
             items = list(getattr(self, field))
             check("Export", field, len(set(items)) == len(items), "hold different items", items)
-        for name, other in _MEASURED_BY.items():
-            measured = name not in self.runtimes or other in self.runtimes
-            check("Export", "runtimes", measured, f"hold {other!r} beside {name!r}", list(self.runtimes))
         with_lite = not self.accelerators or "tflite" in self.runtimes
         check("Export", "runtimes", with_lite, "hold 'tflite' beside accelerators", list(self.runtimes))
         return self

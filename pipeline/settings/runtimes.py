@@ -38,7 +38,11 @@ def check_models_of_runtimes(settings: Settings) -> None:
 
 
 def _check_traits(settings: Settings, traits: ModelTraits) -> None:
-    for name in settings.export.runtimes if settings.examples is not None else ():
+    runtimes = settings.export.runtimes if settings.examples is not None else ()
+    for name in runtimes:
+        measured_by = TARGETS[name].measured_by
+        if measured_by and measured_by not in runtimes:
+            raise InputError(f"export.runtimes must hold {measured_by!r} beside {name!r}, got {list(runtimes)}")
         obstacle = TARGETS[name].find_obstacle(traits)
         if obstacle is not None:
             raise InputError(f"export.runtimes must leave out {name!r} here: {obstacle}")

@@ -3,7 +3,6 @@ import json
 import shutil
 import subprocess
 import sys
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from components.sources.table import TextRow
 from components.training.model_folder import read_model
 from keras_bert.accelerators.base import Coverage
 from keras_bert.export.attachments import read_attachments
-from keras_bert.options.export import Export, RuntimeName
+from keras_bert.options.export import CORE_RUNTIMES, Export
 from tests.keras_bert.accelerators.stand_in import Chip
 from tests.keras_bert.compress import tiny
 
@@ -86,7 +85,7 @@ def reports():
 def edge(student, examples, reports, tmp_path_factory):
     edge = EdgeModel(tmp_path_factory.mktemp("edge"))
     # Another environment has the library for Core ML.
-    export = Export(lengths=(8, 64), runtimes=tuple(name for name in get_args(RuntimeName) if name != "coreml"))
+    export = Export(lengths=(8, 64), runtimes=tuple(name for name in CORE_RUNTIMES if name != "coreml"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("components.dsl.step_folders._sink", lambda *report: reports.append(report))
         export_model.run(model=student, examples=examples, edge=edge, export=export)
@@ -112,7 +111,7 @@ def test_the_artifact_holds_all_that_a_device_needs(edge, student):
     expected = {*models, "vocab.txt", "tokenizer.json", "labels.json", "task.json"}
     web = {"config.json", "tokenizer.json", "tokenizer_config.json", "onnx"}
     names = {file.name for file in edge.path.iterdir()}
-    folders = {"transformers_js", "variables", "assets", "assets.extra", "triton"}
+    folders = {"transformers_js", "variables", "assets", "assets.extra"}
     assert names == expected | {"golden.json", "export.json", "manifest.json"} | folders
     assert {file.name for file in edge.file("transformers_js").iterdir()} == web
     for name in models:
@@ -139,18 +138,6 @@ def test_the_recipe_says_what_was_done_and_measured(edge):
     assert max(recipe["saved_model.pb"][f"largest_difference{of}"] for of in ("", "_of_texts")) <= 1e-4
     weights = edge.file("variables/variables.data-00000-of-00001").stat().st_size
     assert recipe["saved_model.pb"]["bytes"] > edge.file("saved_model.pb").stat().st_size + weights
-
-
-def test_triton_gets_the_onnx_file_with_its_inputs_lengths_and_labels(edge):
-    config = edge.file("triton/model/config.pbtxt").read_text()
-    for line in (
-        'input { name: "token_ids" data_type: TYPE_INT32 dims: [ -1 ] }',
-        'output { name: "logits" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "labels.txt" }',
-        'parameters { key: "lengths" value { string_value: "8 16" } }',
-    ):
-        assert f"{line}\n" in config
-    assert edge.file("triton/model/labels.txt").read_text() == "no\nyes\n"
-    assert edge.file("model.onnx").read_bytes().startswith(edge.file("triton/model/1/model.onnx").read_bytes())
 
 
 def test_the_recipe_says_how_near_the_files_for_the_web_are(edge):

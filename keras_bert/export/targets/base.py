@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from keras_bert.export.files import ExportedFile
 from keras_bert.export.inputs import ComparisonRows, ExportInputs
 from keras_bert.options.data import Lowercasing, VocabularyKind
-from keras_bert.options.export import RuntimeName
 from keras_bert.options.quantization import RecipeName
 
 if TYPE_CHECKING:
@@ -75,8 +74,11 @@ class ModelTraits(NamedTuple):
 class ExportTarget(abc.ABC):
     """The base class of export targets: writes a model's files for a runtime, and compares them with the model."""
 
-    name: ClassVar[RuntimeName]
+    name: ClassVar[str]
     """The name of the target in `[export] runtimes`."""
+
+    measured_by: ClassVar[str] = ""
+    """The target whose files are scored in place of these, and are written before them; empty if these are."""
 
     libraries: ClassVar[tuple[str, ...]]
     """The packages that write the files; their versions are recorded."""

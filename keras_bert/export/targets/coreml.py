@@ -25,6 +25,7 @@ class CoreML(ExportTarget):
     """Exports an `.mlpackage` for Core ML: the recipe's weights, float16 between them, the lengths as functions."""
 
     name = "coreml"
+    measured_by = "tflite"
     libraries = ("keras", "tensorflow", "coremltools")
     written = (COREML,)
 

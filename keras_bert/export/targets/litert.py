@@ -48,6 +48,7 @@ class LiteRTText(ExportTarget):
     """Exports a `.tflite` file for LiteRT with text as input: the tokenizer is part of the graph."""
 
     name = "tflite_text"
+    measured_by = "tflite"
     libraries = ("keras", "tensorflow", "ai-edge-quantizer", "tensorflow-text")
     written = (TEXT,)
 

@@ -21,6 +21,7 @@ class MediaPipe(ExportTarget):
     """Exports a `.tflite` file for MediaPipe's text classifier or text embedder."""
 
     name = "mediapipe"
+    measured_by = "tflite"
     libraries = ("keras", "tensorflow", "ai-edge-quantizer")
     written = (MEDIAPIPE,)
 

@@ -30,6 +30,7 @@ class TransformersJs(ExportTarget):
     """Exports a folder for transformers.js and Optimum."""
 
     name = "transformers_js"
+    measured_by = "onnx"
     libraries = ("keras", "tensorflow", "tf2onnx", "onnx", "onnxruntime")
 
     def files(self, quantization: "QuantizationParameters | None") -> tuple[ExportedFile, ...]:

@@ -1,10 +1,8 @@
-"""Servers: a SavedModel for TensorFlow Serving, and a model repository for Triton Inference Server."""
+"""Servers: a SavedModel for TensorFlow Serving."""
 
-import shutil
 from typing import Any
 
-from keras_bert.core.folders import ONNX_FILE, TRITON_CONFIG_FILE
-from keras_bert.export.files import SAVED_MODEL, TRITON, ExportedFile
+from keras_bert.export.files import SAVED_MODEL, ExportedFile
 from keras_bert.export.inputs import ComparisonRows, ExportInputs
 from keras_bert.export.targets.base import ExportTarget
 
@@ -35,24 +33,3 @@ class TensorFlowServing(ExportTarget):
             return measured  # batches of texts are padded otherwise here than by `predict`
         difference = check_saved_model(source.task, source.folder / file.name, TEXTS)
         return {**measured, "largest_difference_of_texts": float(f"{difference:.1e}")}
-
-
-class Triton(ExportTarget):
-    """Exports a model repository for Triton: the `.onnx` file of `OnnxRuntime`, and how requests are batched."""
-
-    name = "triton"
-    libraries = ("keras", "tensorflow", "tf2onnx", "onnx")
-    written = (TRITON,)
-
-    def lengths(self, source: ExportInputs) -> list[int]:
-        """See `ExportTarget`; the lengths that clients should pad to, and that are run when the server starts."""
-        return source.options.choose_lengths(source.task.max_length)
-
-    def write(self, source: ExportInputs) -> None:
-        """See `ExportTarget`; `Export` asks for the target `onnx`, which is written before."""
-        from keras_bert.export.triton import write_config
-
-        path = source.folder / TRITON.name
-        path.parent.mkdir(parents=True)
-        shutil.copyfile(source.folder / ONNX_FILE, path)
-        write_config(source.task, path, source.folder / TRITON_CONFIG_FILE, self.lengths(source))

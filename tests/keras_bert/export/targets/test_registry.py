@@ -1,20 +1,18 @@
 import subprocess
 import sys
-from typing import get_args
 
 import pytest
 
 from keras_bert.compress.quantization_parameters import QuantizationParameters
-from keras_bert.export.files import FILES
 from keras_bert.export.targets.base import ModelTraits
-from keras_bert.export.targets.registry import TARGETS
-from keras_bert.options.export import RuntimeName
+from keras_bert.export.targets.registry import FILES, TARGETS
+from keras_bert.options.export import list_runtimes
 
 ANSWERS = "question_answering"
 
 
 def test_each_runtime_of_the_settings_has_a_target_and_each_file_one_target():
-    assert set(TARGETS) == set(get_args(RuntimeName))
+    assert set(TARGETS) == set(list_runtimes())
     quantization = QuantizationParameters("mixed_wi8_ai8", {"tap": (0.0, 1.0)})
     files = [file.name for target in TARGETS.values() for file in target.files(quantization)]
     assert sorted(files) == sorted(file.name for file in FILES)

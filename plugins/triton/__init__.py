@@ -1,0 +1,1 @@
+"""Exports model repositories for Triton Inference Server."""
