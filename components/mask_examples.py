@@ -102,7 +102,6 @@ def _describe(
     maskings: dict[int, Masking],
     rows: PretrainingRows,
 ) -> None:
-    """Writes `features.json` and `statistics.json`."""
     from components.rows.statistics import STATISTICS_FILE, describe
     from keras_bert.data.records import write_features
 

@@ -384,26 +384,19 @@ def _start_and_rows(settings: Settings, start: Start, task: str = "") -> tuple[S
 
 
 def _with_scores(settings: Settings, start: Start, rows: Handle[TaskExamples], task: str) -> Handle[TaskExamples]:
-    """The rows with mined negatives, and with the scores of a re-ranker, if the settings ask for them."""
-    rows = _with_hard_negatives(settings, start, rows, task)
+    """The rows with mined negatives, which all seeds share, and with the scores of a re-ranker, as settings ask."""
+    if settings.hard_negatives is not None:
+        miner = start.model
+        if settings.hard_negatives.miner == "fine_tuned":
+            # The re-ranker scores rows after negatives are mined: the miner has no answers to learn from.
+            unscored = settings.model_copy(update={"reranker": None})
+            miner = append_name(wire_fine_tuning(unscored, start, rows, 0), "miner", task).output(Model)
+        mined = mine_hard_negatives(
+            model=miner, examples=rows, pooling=settings.pooling, hard_negatives=settings.hard_negatives
+        )
+        rows = append_name(mined, task).output(TaskExamples)
     if settings.reranker is None:
         return rows
     scale = {"scale": settings.contrast.scale} if settings.contrast else {}
     node = score_with_reranker(reranker=settings.reranker, vocabulary=start.vocabulary, examples=rows, **scale)
-    return append_name(node, task).output(TaskExamples)
-
-
-def _with_hard_negatives(
-    settings: Settings, start: Start, rows: Handle[TaskExamples], task: str
-) -> Handle[TaskExamples]:
-    """The rows with mined negatives, if the settings ask for them; all seeds share them."""
-    table = settings.hard_negatives
-    if table is None:
-        return rows
-    miner = start.model
-    if table.miner == "fine_tuned":
-        # The re-ranker scores rows after negatives are mined: the miner has no answers to learn from.
-        settings = settings.model_copy(update={"reranker": None})
-        miner = append_name(wire_fine_tuning(settings, start, rows, 0), "miner", task).output(Model)
-    node = mine_hard_negatives(model=miner, examples=rows, pooling=settings.pooling, hard_negatives=table)
     return append_name(node, task).output(TaskExamples)

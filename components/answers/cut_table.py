@@ -73,8 +73,6 @@ def read_texts(rows: "pa.Table", columns: Sequence[str], *, words: bool = False)
 
 
 class _TableCutter:
-    """Collects the rows of blocks into chunks."""
-
     def __init__(self, request: TableRequest, folder: Path) -> None:
         import pyarrow as pa
 
@@ -87,7 +85,6 @@ class _TableCutter:
         self._reason = ""
 
     def add(self, file: str, block: RowBlock, errors: IO[str]) -> None:
-        """Adds the rows of a block of a file."""
         rows, name = self._with_columns(file, block.rows), short_name(file, self._request.table)
         problems = dict(self._find_problems(rows, block.problems))
         for row, reason in sorted(problems.items()):
@@ -102,7 +99,6 @@ class _TableCutter:
         self._keep(_without(rows, problems))
 
     def finish(self) -> CutTable:
-        """Writes the last chunk."""
         if not self._rows:
             if self._unanswered_fields:
                 find_columns(self._request.table, self._request.columns, list(self._unanswered_fields))

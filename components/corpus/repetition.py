@@ -53,7 +53,15 @@ def _ngram_shares(text: str) -> Iterator[tuple[str, float, float]]:
             yield f"characters in the most frequent {n}-gram", _top_share(_join(ids, n), lengths, n, total), most
     for n, most in _DUPLICATE_NGRAMS.items():
         if len(words) >= n:
-            yield f"characters in duplicate {n}-grams", _covered(_join(ids, n), lengths, n, total), most
+            # Every character of a repeated n-gram counts once.
+            ngrams = _join(ids, n)
+            _, first = np.unique(ngrams, return_index=True)
+            repeats = np.ones(len(ngrams), bool)
+            repeats[first] = False
+            edges = np.zeros(len(lengths) + 1, np.int64)
+            edges[: len(ngrams)] += repeats
+            edges[n : n + len(ngrams)] -= repeats
+            yield f"characters in duplicate {n}-grams", float(lengths[np.cumsum(edges[:-1]) > 0].sum()) / total, most
 
 
 def _join(ids: Ids, n: int) -> Ids:
@@ -73,14 +81,3 @@ def _top_share(ngrams: Ids, lengths: NDArray[np.int64], n: int, total: int) -> f
         return 0.0
     size = max(int(lengths[place : place + n].sum()) for place in first[counts == top])
     return size * top / total
-
-
-def _covered(ngrams: Ids, lengths: NDArray[np.int64], n: int, total: int) -> float:
-    """The share of the characters that are part of a repeated n-gram; every character counts once."""
-    _, first = np.unique(ngrams, return_index=True)
-    repeats = np.ones(len(ngrams), bool)
-    repeats[first] = False
-    edges = np.zeros(len(lengths) + 1, np.int64)
-    edges[: len(ngrams)] += repeats
-    edges[n : n + len(ngrams)] -= repeats
-    return float(lengths[np.cumsum(edges[:-1]) > 0].sum()) / total

@@ -159,9 +159,9 @@ class ReadFn(beam.DoFn):
         try:
             for number, documents in enumerate(gather(texts, self.job.chunk_characters)):
                 if number == MOST_CHUNKS:
-                    rule = f"at most {MOST_CHUNKS} chunks of {self.job.chunk_characters} characters"
                     raise InputError(
-                        f"the file {unit.files[-1]} must hold {rule}, got more; split it into several files"
+                        f"the file {unit.files[-1]} must hold at most {MOST_CHUNKS} chunks of "
+                        f"{self.job.chunk_characters} characters, got more; split it into several files"
                     )
                 content: list[Document] | str = documents
                 if not self.job.scale.alone:

@@ -113,21 +113,18 @@ def _scan_shard(path: Path, texts: HeldOutTexts, job: LeakJob) -> None:
         if len(places) == len(sizes):
             parts.update([record["whole"]] if "whole" in record else [])
             continue
-        rest = _drop_sentences({**record, "sentences": sizes}, places) if places else record
+        if places:
+            edges = pairwise(accumulate(sizes, initial=0))
+            kept = [record["text"][start:end] for place, (start, end) in enumerate(edges) if place not in places]
+            # No white space stands around a text.
+            kept[0], kept[-1] = kept[0].lstrip(), kept[-1].rstrip() if len(kept) > 1 else kept[0].strip()
+            record = {**record, "text": "".join(kept), "sentences": list(map(len, kept))}
         documents, sentences = documents + 1, sentences + len(sizes) - len(places)
-        size += len(rest["text"].encode())
+        size += len(record["text"].encode())
         if job.removed:
-            lines.append(make_line(rest))
+            lines.append(make_line(record))
     if lines:
         write_gzip(lines, Path(job.output) / path.name, job.scratch)
     counts = {"removed": removed, "documents": documents, "sentences": sentences, "bytes": size}
     result = {"equal": sorted(equal), "near": sorted(near), **counts, "emptied_parts": parts}
     (Path(job.scratch) / f"{path.name}.json").write_text(json.dumps(result))
-
-
-def _drop_sentences(record: dict[str, Any], places: set[int]) -> dict[str, Any]:
-    edges = pairwise(accumulate(record["sentences"], initial=0))
-    kept = [record["text"][start:end] for place, (start, end) in enumerate(edges) if place not in places]
-    # No white space stands around a text.
-    kept[0], kept[-1] = kept[0].lstrip(), kept[-1].rstrip() if len(kept) > 1 else kept[0].strip()
-    return {**record, "text": "".join(kept), "sentences": list(map(len, kept))}

@@ -92,28 +92,19 @@ def _read_batches(file: str, stream: Any, fields: tuple[str, ...], *, others: bo
     reader = ipc.open_stream(stream) if is_stream else ipc.open_file(stream)
     names = _choose_columns(file, fields, reader.schema.names, others=others)
     for batch in reader if is_stream else map(reader.get_batch, range(reader.num_record_batches)):
-        yield _validated(batch, names)
+        # Checks all columns without their values: they must be equally long.
+        batch.validate()
+        chosen = batch.select(names)
+        for column in chosen.columns:
+            # Strings that are not UTF-8 are accepted here. A view of an extension type would end the process.
+            extended = "extension<" in str(column.type)
+            (column if extended else column.view(_with_bytes(column.type))).validate(full=True)
+        yield chosen
 
 
 def _choose_columns(file: str, fields: tuple[str, ...], header: list[str], *, others: bool) -> list[str]:
     find_columns(file, (*fields, *header) if others else fields, header)
     return header if others else list(fields)
-
-
-def _validated(batch: Any, fields: list[str]) -> Any:
-    """Selects columns of a batch and validates their offsets, which Arrow does not do by itself.
-
-    Raises:
-        ArrowInvalid: an offset is out of bounds; reading the column would end the process.
-    """
-    # Checks all columns without their values: they must be equally long.
-    batch.validate()
-    chosen = batch.select(fields)
-    for column in chosen.columns:
-        # Strings that are not UTF-8 are accepted here. A view of an extension type would end the process.
-        extended = "extension<" in str(column.type)
-        (column if extended else column.view(_with_bytes(column.type))).validate(full=True)
-    return chosen
 
 
 def _with_bytes(kind: Any) -> Any:

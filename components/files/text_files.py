@@ -84,7 +84,6 @@ class Lines(Iterator[str]):
         strict: whether bytes that are not UTF-8 are an error; else they become U+FFFD, and `take_problem` reports it.
 
     Attributes:
-        file: as given.
         number: the number of the last line that was read, from 1.
         end: the line end of that line; empty if the file ends without one.
     """

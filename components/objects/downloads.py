@@ -57,7 +57,6 @@ def local_folder(address: str, select: Callable[[Iterable[str]], Iterable[str]] 
 
 
 def _place(address: str, states: dict[str, ObjectState]) -> Path:
-    """The folder of this content of an address."""
     content = repr((address, sorted(states.items())))
     return downloads_folder() / hashlib.sha256(content.encode()).hexdigest()[:32]
 

@@ -121,11 +121,21 @@ def _fit_ngrams(estimator: Any, target: Callable[[Any], Any], train: Sequence[R]
     """Learns the target of a row from its n-grams; vectorizers that find no words are left out."""
     import numpy as np
     from sklearn.base import clone
-    from sklearn.pipeline import make_pipeline
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+    from sklearn.pipeline import make_pipeline, make_union
 
     rows, fitted, reasons = _sample(train), [], []
     targets, validation_targets = (np.array(list(map(target, part))) for part in (rows, validation))
-    for vectorizer in _vectorizers():
+    # Everything between blanks is a word: single letters and punctuation marks may be informative.
+    words = {"token_pattern": r"\S+", "max_features": 200_000}
+    characters = {"analyzer": "char_wb", "ngram_range": (2, 4), "max_features": 50_000, "sublinear_tf": True}
+    pairs = {**words, "ngram_range": (1, 2), "sublinear_tf": True}
+    for vectorizer in [
+        CountVectorizer(),
+        CountVectorizer(ngram_range=(1, 3), **words),
+        TfidfVectorizer(**pairs),
+        make_union(TfidfVectorizer(**pairs), TfidfVectorizer(**characters)),
+    ]:
         try:
             fitted.append(make_pipeline(vectorizer, clone(estimator)).fit(_join(rows), targets))
         except ValueError as error:
@@ -138,22 +148,6 @@ def _fit_ngrams(estimator: Any, target: Callable[[Any], Any], train: Sequence[R]
 def _sample(rows: Sequence[Any]) -> list[Any]:
     """All rows, or some if there are too many, see `draw_rows`."""
     return [rows[row] for row in draw_rows(len(rows), _MOST_ROWS)]
-
-
-def _vectorizers() -> list[Any]:
-    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-    from sklearn.pipeline import make_union
-
-    # Everything between blanks is a word: single letters and punctuation marks may be informative.
-    words = {"token_pattern": r"\S+", "max_features": 200_000}
-    characters = {"analyzer": "char_wb", "ngram_range": (2, 4), "max_features": 50_000, "sublinear_tf": True}
-    pairs = {**words, "ngram_range": (1, 2), "sublinear_tf": True}
-    return [
-        CountVectorizer(),
-        CountVectorizer(ngram_range=(1, 3), **words),
-        TfidfVectorizer(**pairs),
-        make_union(TfidfVectorizer(**pairs), TfidfVectorizer(**characters)),
-    ]
 
 
 def _join(rows: Sequence[TextRow] | Sequence[LabelSetRow]) -> list[str]:

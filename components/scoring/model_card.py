@@ -169,7 +169,6 @@ def _describe_novelty(metrics: Metrics, plural_name: str) -> str:
 
 
 def _describe_tokenizer(folder: Path) -> str:
-    """Describes the tokenizer in one line."""
     definition = json.loads((folder / TOKENIZER_FILE).read_text(encoding="utf-8"))
     pieces = (folder / VOCABULARY_FILE).read_text(encoding="utf-8").count("\n")
     if "lowercase" in definition:
@@ -183,7 +182,6 @@ def _describe_tokenizer(folder: Path) -> str:
 
 
 def _describe_thresholds(task: Mapping[str, Any]) -> str:
-    """Describes the thresholds of labels, if there are any, and how they were chosen."""
     if "thresholds" not in task:
         return ""
     precision = task.get("label_precision")
@@ -201,7 +199,6 @@ def name_thresholds(task: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _describe_vectors(task: Mapping[str, Any]) -> str:
-    """Describes how vectors are compared, for users of an index."""
     if "similarity_function" not in task:
         return ""
     if task["normalize"]:
@@ -211,7 +208,6 @@ def _describe_vectors(task: Mapping[str, Any]) -> str:
 
 
 def _describe_prompts(task: Mapping[str, Any]) -> str:
-    """Describes the prompts of queries and passages."""
     quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in sorted(task.get("prompts", {}).items())}
     prompts = [f"{escape_markdown(text)} in front of each {name}" for name, text in quoted.items()]
     return f"\nPut {' and '.join(prompts)}, as the training did.\n" if prompts else ""

@@ -103,8 +103,7 @@ class ModelScorer:
         """Scores the teacher's answers in the test rows; else returns no scores and the reason, empty without any."""
         answered = sum(bool(getattr(row, TEACHER, ())) for row in test)
         if not answered or answered < len(test):
-            rule = f"{len(test) - answered} of {len(test)} test rows have no answer"
-            return [], rule if answered else ""
+            return [], f"{len(test) - answered} of {len(test)} test rows have no answer" if answered else ""
         answers = self.scoring.given_answers(test, self.labels)
         if answers is None:
             return [], f"a teacher's answers are no answers to {self.scoring.name}"

@@ -53,9 +53,9 @@ def check_column_values(column: str, values: Iterable[str], minimums: Collection
     """Checks a column whose values are slices."""
     distinct = sorted(set(values))
     if len(distinct) > _MOST_VALUES:
-        rule = f"name columns of at most {_MOST_VALUES} values"
         raise InputError(
-            f"slice_columns must {rule}, got {column!r} with {len(distinct):,}; group them in another column"
+            f"slice_columns must name columns of at most {_MOST_VALUES} values, got {column!r} with {len(distinct):,}; "
+            "group them in another column"
         )
     for name in minimums:
         kind, equals, value = name.partition("=")

@@ -142,7 +142,14 @@ _FEWEST_WORDS = 4
 def clean(docstring: str) -> list[str]:
     """The paragraphs of prose in a docstring, each on one line; code, tables, headings and references are left out."""
     prose = []
-    for paragraph in _join_lines(_drop_code(docstring)):
+    lines: list[str] = []
+    in_prompt = False
+    for line in _FENCED.sub("", docstring).split("\n"):
+        in_prompt = bool(_PROMPT.match(line)) or (in_prompt and bool(line.strip()))
+        if _UNDERLINE.match(line) and lines:
+            lines[-1] = ""
+        lines.append("" if in_prompt or _UNDERLINE.match(line) or _SECTION.match(line) else line.rstrip())
+    for paragraph in _join_lines(lines):
         text = _LINK.sub(lambda match: match.group(1) or "", _ROLE.sub(r"\1", paragraph))
         text = _SPACE.sub(" ", text.replace("`", "").replace("**", "")).strip()
         words = text.split()
@@ -151,18 +158,6 @@ def clean(docstring: str) -> list[str]:
         if len(words) >= _FEWEST_WORDS and plain >= _PROSE_SHARE * len(words):
             prose.append(text)
     return prose
-
-
-def _drop_code(docstring: str) -> list[str]:
-    """The lines outside of code; a dropped stretch leaves an empty line."""
-    lines: list[str] = []
-    in_prompt = False
-    for line in _FENCED.sub("", docstring).split("\n"):
-        in_prompt = bool(_PROMPT.match(line)) or (in_prompt and bool(line.strip()))
-        if _UNDERLINE.match(line) and lines:
-            lines[-1] = ""
-        lines.append("" if in_prompt or _UNDERLINE.match(line) or _SECTION.match(line) else line.rstrip())
-    return lines
 
 
 def _join_lines(lines: list[str]) -> Iterator[str]:

@@ -24,7 +24,6 @@ class Question(NamedTuple):
     """One question.
 
     Attributes:
-        context: the text that may hold the answer.
         answers: pairs of a text and the index of its first character in the context; more than one if annotators
             disagree, none if the context does not answer the question.
     """

@@ -10,7 +10,6 @@ class _Rules(NamedTuple):
     """The rules of a scheme.
 
     Attributes:
-        letters: letters of the tags besides O.
         joining: letters that must follow B or I of the same type.
         closed: whether last words are marked, so that a joining letter must follow B and I.
     """

@@ -26,7 +26,16 @@ def make_parts(model: keras.Model, adaptation: Adaptation) -> Parts:
     """Builds the layers of an adaptation: path of a layer of the encoder -> that layer and the layer to attach."""
     match adaptation:
         case Lora(rank=rank, alpha=alpha, dropout=dropout, layers=names):
-            chosen = _choose(model, names)
+            layers = dense_layers(model)
+            allowed = sorted({path.rpartition("/")[2] for path in layers})
+            if names is None:
+                names = next((names for names in _QUERY_AND_VALUE if set(names) <= set(allowed)), ("query", "value"))
+            chosen = {
+                path: layer for path, layer in layers.items() if path.endswith(tuple(f"/{name}" for name in names))
+            }
+            for name in names:
+                if not any(path.endswith(f"/{name}") for path in chosen):
+                    raise ValueError(f"Lora.layers must be among {allowed}, got {name!r}{nearest_name(name, allowed)}")
             return _beside(chosen, lambda: LowRankAdapter(rank, alpha, dropout, name="low_rank"))
         case Adapters(size=size):
             chosen = {path: layer for path, layer in dense_layers(model).items() if path.endswith(_ENDS)}
@@ -44,18 +53,6 @@ def dense_layers(model: keras.Model) -> dict[str, Dense]:
         parts = block._flatten_layers(include_self=False, recursive=True)
         layers |= {part.path: part for part in parts if isinstance(part, Dense)}
     return layers
-
-
-def _choose(model: keras.Model, names: tuple[str, ...] | None) -> dict[str, Dense]:
-    layers = dense_layers(model)
-    allowed = sorted({path.rpartition("/")[2] for path in layers})
-    if names is None:
-        names = next((names for names in _QUERY_AND_VALUE if set(names) <= set(allowed)), ("query", "value"))
-    chosen = {path: layer for path, layer in layers.items() if path.endswith(tuple(f"/{name}" for name in names))}
-    for name in names:
-        if not any(path.endswith(f"/{name}") for path in chosen):
-            raise ValueError(f"Lora.layers must be among {allowed}, got {name!r}{nearest_name(name, allowed)}")
-    return chosen
 
 
 def _prompt(model: keras.Model, tokens: int) -> Parts:

@@ -124,7 +124,11 @@ class BatchPlan:
                 ends.append(int(places[start + size - 1]))
             remainders.append(places[full:])
         batches = [batches[place] for place in np.argsort(ends, kind="stable")]
-        batches += self._merge_remainders(order, np.concatenate(remainders[::-1]), buckets)
+        # The remaining rows of all buckets, longest first; their number is the same in every epoch.
+        places = np.concatenate(remainders[::-1])
+        starts = range(0, len(places), self.batch_size)
+        parts = (places[start : start + self.batch_size] for start in starts)
+        batches += [(order[part], int(self._widths[buckets[part[0]]])) for part in parts]
         if not self._shuffle or len(self._widths) == 1:
             return batches
         return [
@@ -135,9 +139,3 @@ class BatchPlan:
         """Cuts the rows, in their order, into batches as wide as their longest row."""
         parts = (slice(start, start + self.batch_size) for start in range(0, self._total, self.batch_size))
         return [(order[part], int(self._widths[buckets[part].max()])) for part in parts]
-
-    def _merge_remainders(self, order: Indices, places: Indices, buckets: Indices) -> list[tuple[Indices, int]]:
-        """Batches of the remaining rows of all buckets, longest first; their number is the same in every epoch."""
-        starts = range(0, len(places), self.batch_size)
-        parts = (places[start : start + self.batch_size] for start in starts)
-        return [(order[part], int(self._widths[buckets[part[0]]])) for part in parts]

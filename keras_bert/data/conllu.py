@@ -44,8 +44,17 @@ def parse_conllu(lines: Iterable[str], file: str, tag: str = "upos") -> Iterator
         if line.startswith("#"):
             continue
         if line.strip():
-            row = _parse_word(line, f"{file} line {number}", TAG_COLUMNS[tag])
-            if row is not None:
+            cells, where = line.split("\t"), f"{file} line {number}"
+            if len(cells) != _COLUMNS:
+                raise ValueError(
+                    f"{where} must have {_COLUMNS} columns parted by tabs, got {len(cells)}: {line[:40]!r}"
+                )
+            # A range of words (1-2) and an empty node (1.1) are no words.
+            if cells[_ID].isascii() and cells[_ID].isdigit():
+                row = cells[_FORM].strip(), cells[TAG_COLUMNS[tag]].strip(), cells[_HEAD].strip()
+                for name, value in zip(("word", "tag"), row, strict=False):
+                    if not value:
+                        raise ValueError(f"{where}: the {name} must not be empty, got {line[:40]!r}")
                 start = start if rows else number
                 rows.append(row)
         elif rows:
@@ -53,20 +62,6 @@ def parse_conllu(lines: Iterable[str], file: str, tag: str = "upos") -> Iterator
             rows = []
     if rows:
         yield _join(rows, f"{file} line {start}"), start
-
-
-def _parse_word(line: str, where: str, tag_column: int) -> tuple[str, str, str] | None:
-    """The word, its tag and its head; None for a range of words (1-2) and an empty node (1.1)."""
-    cells = line.split("\t")
-    if len(cells) != _COLUMNS:
-        raise ValueError(f"{where} must have {_COLUMNS} columns parted by tabs, got {len(cells)}: {line[:40]!r}")
-    if not (cells[_ID].isascii() and cells[_ID].isdigit()):
-        return None
-    word, tag = cells[_FORM].strip(), cells[tag_column].strip()
-    for name, value in (("word", word), ("tag", tag)):
-        if not value:
-            raise ValueError(f"{where}: the {name} must not be empty, got {line[:40]!r}")
-    return word, tag, cells[_HEAD].strip()
 
 
 def _join(rows: list[tuple[str, str, str]], where: str) -> TreebankSentence:

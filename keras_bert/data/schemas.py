@@ -40,8 +40,6 @@ class Feature(NamedTuple):
     """A feature of a record.
 
     Attributes:
-        kind: the type of its values.
-        meaning: the description in `features.json`.
         is_read: whether batches contain it; otherwise it only names the source of the record.
         is_narrow: whether batches pad these tokens only to the longest ones of the split, as other texts of a row are
             longer.

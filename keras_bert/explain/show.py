@@ -118,7 +118,6 @@ def _read(name: str) -> str:
 
 
 def _word_data(row: Tokens) -> list[tuple[str, int]]:
-    """Each word with the number of its text."""
     firsts = np.unique(row.words, return_index=True)[1][-len(row.word_texts) or len(row.words) :]
     return [(word, int(row.segments[first])) for word, first in zip(row.word_texts, firsts, strict=True)]
 

@@ -18,7 +18,6 @@ class ExportInputs:
     """A trained model and the settings of its export.
 
     Attributes:
-        task: the task, with a Keras model.
         quantization: the recipe and the activation ranges; None for a float model.
         folder: an existing folder for the files.
         calibration_rows: training rows (rows, length), required if the recipe quantizes all activations.

@@ -128,8 +128,6 @@ class _GridPass(LiteGraphWriter):
 
 
 class _OperandPass(LiteGraphWriter):
-    """Rewrites the operands of a graph."""
-
     def rewrite(self, masks: Sequence[int]) -> None:
         """Rewrites all negations, operands with fewer axes, and casts of the inputs `masks`."""
         operations = self._graph.operators

@@ -42,8 +42,6 @@ def store_constants_as_integers(model: Any, ranges: Mapping[str, tuple[float, fl
 
 
 class _ConstantPass(LiteGraphWriter):
-    """Replaces the rounded float constants of a graph."""
-
     def store(self, layers: Mapping[str, tuple[float, float]]) -> None:
         """Replaces the constants that are the results of layers, each rounded in a range."""
         for number, tensor in enumerate(list(self._graph.tensors)):
@@ -91,8 +89,6 @@ def simplify_lookups(model: Any) -> None:
 
 
 class _LookupPass(LiteGraphWriter):
-    """Rewrites the lookups of a graph."""
-
     def simplify(self) -> None:
         """Rewrites all lookups along the first axis."""
         operations = self._graph.operators
@@ -197,8 +193,6 @@ def simplify_slices(model: Any) -> None:
 
 
 class _SlicePass(LiteGraphWriter):
-    """Rewrites the slices and splits of a graph."""
-
     def rewrite(self) -> None:
         """Rewrites all slices with steps of 1 and constant bounds, and all splits."""
         rewritten: list[Any] = []
@@ -212,7 +206,6 @@ class _SlicePass(LiteGraphWriter):
         self._remove_unused_tensors()
 
     def _parts(self, split: Any) -> Iterator[Any]:
-        """Yields a slice for each part of a split."""
         source = int(split.inputs[1])
         shape = self._shape(source)
         (axis,), start = self._whole_numbers(int(split.inputs[0])), 0

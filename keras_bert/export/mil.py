@@ -167,10 +167,6 @@ def _widened(value: Any) -> Any:
     return np.asarray(value, np.float32) if is_half else value
 
 
-def _cast(x: Array, dtype: str) -> Array:
-    return x.astype(dtype.replace("fp", "float"))
-
-
 def _concat(values: Sequence[Array], axis: int, interleave: bool = False) -> Array:
     if interleave:
         raise ValueError("concat must have no interleave in the interpreter, got true")
@@ -214,19 +210,6 @@ def _reduction(reduce: Callable[..., Any]) -> Callable[..., Array]:
         return reduce(x, axis=None if axes is None else tuple(axes), keepdims=bool(keep_dims))
 
     return compute
-
-
-def _binary(compute: Callable[..., Array]) -> Callable[..., Array]:
-    return lambda x, y: compute(x, y)
-
-
-def _unary(compute: Callable[..., Array]) -> Callable[..., Array]:
-    return lambda x: compute(x)
-
-
-def _reshape(x: Array, shape: Array) -> Array:
-    # A size of 0 means the size of the input.
-    return x.reshape([x.shape[axis] if size == 0 else size for axis, size in enumerate(shape)])
 
 
 def _pad(x: Array, pad: Array, mode: str = "constant", constant_val: float = 0.0) -> Array:
@@ -292,7 +275,7 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "constexpr_blockwise_shift_scale": _dense_of_integers,
     "constexpr_lut_to_dense": _dense_of_palette,
     **{
-        name: _binary(compute)
+        name: (lambda x, y, compute=compute: compute(x, y))
         for name, compute in {
             "add": np.add,
             "sub": np.subtract,
@@ -312,7 +295,7 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
         }.items()
     },
     **{
-        name: _unary(compute)
+        name: (lambda x, compute=compute: compute(x))
         for name, compute in {
             "logical_not": np.logical_not,
             "abs": np.abs,
@@ -330,7 +313,7 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "reduce_sum": _reduction(np.sum),
     "reduce_max": _reduction(np.max),
     "reduce_min": _reduction(np.min),
-    "cast": _cast,
+    "cast": lambda x, dtype: x.astype(dtype.replace("fp", "float")),
     "concat": _concat,
     "expand_dims": lambda x, axes: np.expand_dims(x, tuple(axes)),
     "gather": _gather,
@@ -340,7 +323,8 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "linear": _linear,
     "matmul": _matmul,
     "pad": _pad,
-    "reshape": _reshape,
+    # A size of 0 means the size of the input.
+    "reshape": lambda x, shape: x.reshape([size or x.shape[axis] for axis, size in enumerate(shape)]),
     "rsqrt": lambda x, epsilon=1e-12: 1 / np.sqrt(x + epsilon),
     "select": lambda cond, a, b: np.where(cond, a, b),
     "slice_by_index": _slice,

@@ -66,7 +66,6 @@ class _Move(NamedTuple):
     places: list[tuple[Any, int]]
 
     def weights(self) -> list[str]:
-        """The names of kernel and bias."""
         return [node.input[place] for node, place in self.places]
 
 

@@ -149,8 +149,6 @@ def convert_to_static_int8(graph: "onnx.ModelProto", *, reduce_range: bool = Fal
 
 
 class _IntegerConstants:
-    """Replaces float constants of a graph by integers."""
-
     def __init__(self, graph: "onnx.GraphProto", largest: int) -> None:
         from onnx import numpy_helper
 

@@ -34,10 +34,7 @@ def replace_with_products(content: bytes) -> bytes:
 
 
 class _ProductPass(LiteGraphWriter):
-    """Replaces squares of a graph."""
-
     def replace(self) -> None:
-        """Replaces all squares and sums of squares."""
         squares = self._summed_squares()
         left_out = {id(square) for square in squares.values()}
         made: list[Any] = []

@@ -23,7 +23,6 @@ class Served(NamedTuple):
     """The parts of a SavedModel that its answers are made with.
 
     Attributes:
-        tokenizer: the WordPiece tokenizer of the task.
         run: the network: inputs (rows, length) -> its output (rows, ...).
         temperature: reads the divisor of the logits, float64.
         threshold: reads the least probability of an answer that the model is sure of, float64.

@@ -193,17 +193,6 @@ def _rotary_attention(layer: RotaryAttention) -> Callable[..., Any]:
     return call
 
 
-def _after_attention(layer: EncoderBlock) -> Callable[..., Any]:
-    block = FusedBlock(layer)
-
-    def call(inputs: Tensor, attended: Tensor, training: bool) -> Tensor:
-        if not training or has_transforms(layer):
-            return type(layer)._add_and_feed_forward(layer, inputs, attended, training)
-        return block.finish(inputs, attended)
-
-    return call
-
-
 # Classes of layers, the name of a method that they define, and what makes the function in its place for a layer.
 _PROGRAMS: tuple[tuple[type, str, Callable[[Any], Callable[..., Any]]], ...] = (
     (keras.layers.LayerNormalization, "call", _norm),
@@ -236,7 +225,14 @@ def _replacements(layer: keras.layers.Layer) -> dict[str, Callable[..., Any]]:
     if type(layer) is EncoderBlock:
         replaced["training_call"] = FusedBlock(layer)
     elif isinstance(layer, EncoderBlock) and type(layer.feed_forward) is FeedForward:
-        replaced["_add_and_feed_forward"] = _after_attention(layer)
+        block = FusedBlock(layer)
+
+        def call(inputs: Tensor, attended: Tensor, training: bool) -> Tensor:
+            if not training or has_transforms(layer):
+                return type(layer)._add_and_feed_forward(layer, inputs, attended, training)
+            return block.finish(inputs, attended)
+
+        replaced["_add_and_feed_forward"] = call
     return replaced
 
 

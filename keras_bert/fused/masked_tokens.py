@@ -128,7 +128,6 @@ def _noisiest(scores: Any, bias: Any, start: Any, first: Any, second: Any) -> tu
 
 @_compiled
 def _gradient(upstream: Any, scores: Any, bias: Any, label_rows: Any, normalizers: Any) -> Any:
-    """Computes the gradient of the loss by the scores of a chunk."""
     shares = tf.exp(_biased(scores, bias) - normalizers)
     is_label = tf.cast(_row_indices(scores) == label_rows, tf.float32)
     return tf.cast(upstream * (shares - is_label), scores.dtype)

@@ -45,8 +45,6 @@ class HubAddress:
     """An address on the hub: `hf://OWNER/NAME` or `hf://datasets/OWNER/NAME`, with `@REVISION` and `/PATH` if needed.
 
     Attributes:
-        kind: `model` or `dataset`.
-        repository: `OWNER/NAME`.
         revision: a branch, a tag or a commit; None for the main branch.
         path: a file, a folder or a pattern in the repository; empty for all of it.
     """

@@ -59,7 +59,6 @@ class Foreign(NamedTuple):
     """A tensor in another library.
 
     Attributes:
-        name: its name.
         transposed: its axes are reversed.
         windowed: the tokens of a convolution's window are an axis. In our kernel, the rows of the first token are
             followed by those of the second, and so on; inputs and outputs have the same width.

@@ -132,12 +132,18 @@ def read_pooling(folder: Path) -> PoolingSettings:
         )
     inner, prompts = transformer_folder(folder), read_prompts(folder)
     length = read_length(inner / LENGTH_FILE, read_length_file(inner), "max_seq_length")
+    settings_file, functions = folder / SETTINGS_FILE, get_args(SimilarityFunction)
+    function: Any = read_settings(folder).get("similarity_fn_name") or "cosine"
+    if function not in functions:
+        raise ValueError(
+            f"{settings_file}: similarity_fn_name must be one of {functions}, got {function!r}, which is not supported"
+        )
     return PoolingSettings(
         pooling=_read_pooling(folder / paths[1] / "config.json", prompts),
         normalize=normalize,
         max_length=length,
         prompts=prompts,
-        similarity_function=_read_similarity_function(folder),
+        similarity_function=function,
         projections=tuple(_read_projection(folder / path / "config.json") for path in paths[2 : 2 + len(dense)]),
         dense_folders=tuple(paths[2 : 2 + len(dense)]),
         dimension=_read_dimension(folder, normalize=normalize),
@@ -196,9 +202,9 @@ def read_prompts(folder: Path) -> Prompts:
     passage: str = next((prompts[name] for name in _PASSAGES if name in prompts), default)
     query: str = prompts.get("query", default)
     if default not in (query, ""):
-        rule = f"name the prompt of queries, {query!r}, which single texts get here"
         raise ValueError(
-            f"{path}: default_prompt_name must {rule}, got {content['default_prompt_name']!r}, {default!r}"
+            f"{path}: default_prompt_name must name the prompt of queries, {query!r}, which single texts get here, got "
+            f"{content['default_prompt_name']!r}, {default!r}"
         )
     if default:
         logger.warning(
@@ -244,14 +250,6 @@ def write_pooling(folder: Path, settings: PoolingSettings, hidden_size: int) -> 
         write_json(folder / path / "config.json", content)
         width = projection.units
     return paths[2 : 2 + len(settings.projections)]
-
-
-def _read_similarity_function(folder: Path) -> SimilarityFunction:
-    path, functions = folder / SETTINGS_FILE, get_args(SimilarityFunction)
-    name: Any = read_settings(folder).get("similarity_fn_name") or "cosine"
-    if name not in functions:
-        raise ValueError(f"{path}: similarity_fn_name must be one of {functions}, got {name!r}, which is not supported")
-    return name
 
 
 def _read_pooling(path: Path, prompts: Prompts) -> str:

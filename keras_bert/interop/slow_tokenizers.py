@@ -174,7 +174,6 @@ def _read_unigram(
 
 
 def _normalizers(layout: _Layout, charsmap: bytes, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The steps that change a text before it is split."""
     precompiled = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()}
     if layout.file == "spm.model":
         lowercase = [{"type": "Lowercase"}] if settings.get("do_lower_case") else []

@@ -136,8 +136,7 @@ def check_layers(config: EncoderConfig, tensors: Mapping[str, Array], source: st
     if config.shared_layers:
         most, than = _MOST_SHARED_LAYERS, "with shared tensors than"
     if config.num_layers > most:
-        rule = f"have no more layers {than} {most}"
-        raise ValueError(f"{source}: the configuration must {rule}, got {config.num_layers}")
+        raise ValueError(f"{source}: the configuration must have no more layers {than} {most}, got {config.num_layers}")
 
 
 def as_float32(array: Array, name: str, source: str) -> Array:
@@ -206,7 +205,6 @@ def join(tensors: Mapping[str, Array], fused: Sequence[Fused], heads: int) -> di
 
 
 def _take_part(tensors: Mapping[str, Array], name: str, heads: int, count: int, index: int) -> Array:
-    """A part of a fused tensor."""
     array = tensors[name]
     if not array.ndim or array.shape[0] % (heads * count):
         raise ValueError(

@@ -71,8 +71,7 @@ def build_embedder(
     normalize = as_origin is not False if normalize is None else normalize
     names = pooling.split("+")
     is_valid = set(names) <= set(VECTOR_POOLINGS) and len(set(names)) == len(names)
-    rule = f"be one of {VECTOR_POOLINGS}, or several joined by '+'"
-    check("build_embedder", "pooling", is_valid, rule, pooling)
+    check("build_embedder", "pooling", is_valid, f"be one of {VECTOR_POOLINGS}, or several joined by '+'", pooling)
     encoder = with_global_tokens(encoder, "none")
     states = sequence_output(encoder)
     if pooling == "mean":
@@ -403,9 +402,8 @@ class Embedding(Task):
         """The similarity of the text's vector and the fixed vector of a passage, `choice`."""
         from keras import ops
 
-        rule = "be the text to compare with"
         if not isinstance(choice, str):
-            raise TypeError(f"{type(self).__name__}.target must {rule}, got {choice!r}")
+            raise TypeError(f"{type(self).__name__}.target must be the text to compare with, got {choice!r}")
         function, other = self.similarity_function, self.predict([choice], prompt="passage")[0]
         if function == "cosine":
             other = other / max(float(np.linalg.norm(other)), 1e-12)

@@ -288,7 +288,10 @@ class QuestionAnswering(Task):
         for many in slices(len(windows.rows), _WINDOWS_AT_ONCE):
             part = windows.part(many)
             features = window_features(question_tokens, context_tokens, part, self.tokenizer)
-            logits = _stack(self.forward(features, batch_size), features["token_ids"].shape[1])
+            # Each window is as long as its batch.
+            logits = np.zeros((*features["token_ids"].shape, 2), "float32")
+            for row, values in enumerate(self.forward(features, batch_size)):
+                logits[row, : len(values)] = values[: logits.shape[1]]
             parts += [
                 best_spans(logits[few], part.part(few), widest, self.max_answer_length)
                 for few in slices(len(logits), _SCORED_AT_ONCE)
@@ -302,7 +305,12 @@ class QuestionAnswering(Task):
         question_tokens, context_tokens, windows = self._windows(texts[:1], texts[1:])
         span, answer = None, None
         if characters is not None:
-            number = _window_with(characters, context_tokens, windows)
+            # The window with the most tokens of this part of the context, the first of several.
+            start, end = characters
+            tokens = np.flatnonzero((context_tokens.starts >= start) & (context_tokens.ends <= end))
+            first, stop = (tokens[0], tokens[-1] + 1) if len(tokens) else (0, 0)
+            shared = np.minimum(windows.firsts + windows.lengths, stop) - np.maximum(windows.firsts, first)
+            number = int(shared.argmax())
         else:
             spans = self._best_spans(question_tokens, context_tokens, windows)
             (best,) = answers_of(spans, context_tokens, texts[1:], self.null_threshold)
@@ -349,7 +357,6 @@ class QuestionAnswering(Task):
         )
 
     def _context_word(self, name: str, row: RowWords, context: Array) -> int:
-        """The number of a word of the context."""
         numbers = np.unique(row.words[context]).tolist()
         if name.isdecimal() and int(name) in numbers:
             return int(name)
@@ -388,15 +395,6 @@ class QuestionAnswering(Task):
         return question_tokens, context_tokens, windows
 
 
-def _window_with(characters: tuple[int, int], contexts: TokenizedTexts, windows: Windows) -> int:
-    """The window of a single row with the most tokens of a part of the context, the first of several."""
-    start, end = characters
-    tokens = np.flatnonzero((contexts.starts >= start) & (contexts.ends <= end))
-    first, stop = (int(tokens[0]), int(tokens[-1]) + 1) if len(tokens) else (0, 0)
-    shared = np.minimum(windows.firsts + windows.lengths, stop) - np.maximum(windows.firsts, first)
-    return int(shared.argmax())
-
-
 def _bounds(answers: Sequence[tuple[str, int] | None], contexts: Sequence[str]) -> list[tuple[int, int] | None]:
     """The index of each answer's first character, and the index after its last."""
     bounds: list[tuple[int, int] | None] = []
@@ -414,11 +412,3 @@ def _bounds(answers: Sequence[tuple[str, int] | None], contexts: Sequence[str]) 
             raise ValueError(f"answers[{row}] must stand in its context at {start}, got {text!r}, there is {there!r}")
         bounds.append((start, end))
     return bounds
-
-
-def _stack(rows: list[Any], length: int) -> Array:
-    """Logits of windows, each as long as the batch of the window -> (windows, length, 2)."""
-    logits = np.zeros((len(rows), length, 2), "float32")
-    for row, values in enumerate(rows):
-        logits[row, : len(values)] = values[:length]
-    return logits

@@ -165,7 +165,6 @@ def _take_learned(settings: dict[str, Any], file: Path) -> tuple[bool | None, Ca
 
 
 def _take_task(settings: dict[str, Any], file: Path) -> type[Task]:
-    """Removes the task from settings that a file holds."""
     name = settings.pop("task", None)
     if not isinstance(name, str) or name not in TASKS:
         raise ValueError(f"{file}: task must be one of {sorted(TASKS)}, got {name!r}")

@@ -97,7 +97,14 @@ def pack_words(words: Words, room: int, overlap: int = 0) -> WordRows:
     ids = words.ids[_count_up(words.sizes) < room]
     sizes = np.minimum(words.sizes, room)
     before = np.concatenate([[0], np.cumsum(sizes)])
-    runs = _runs(sizes, words.splits, before, room, overlap)
+    totals = before[words.splits[1:]] - before[words.splits[:-1]]
+    found: list[tuple[int, int]] = []  # for each row the index of its first word, and the index after its last
+    for begin, end, total in zip(words.splits[:-1].tolist(), words.splits[1:].tolist(), totals.tolist(), strict=True):
+        if 0 < total <= room:
+            found.append((begin, end))
+        elif total > room:
+            found += [(begin + first, begin + last) for first, last in split_words(sizes[begin:end], room, overlap)]
+    runs = np.array(found, "int64").reshape(-1, 2)
     starts, lengths = before[runs[:, 0]], before[runs[:, 1]] - before[runs[:, 0]]
     tokens = np.zeros((len(runs), lengths.max(initial=0)), "int32")
     row, column = np.repeat(np.arange(len(runs)), lengths), _count_up(lengths)
@@ -124,18 +131,6 @@ def split_words(sizes: Sequence[int] | Array, room: int, overlap: int = 0) -> li
             return runs
         # With more overlap a run would have no room for the next word, and the loop would not end.
         first = int(np.searchsorted(before, max(before[last] - overlap, before[last + 1] - room)))
-
-
-def _runs(sizes: Array, splits: Array, before: Array, room: int, overlap: int) -> Array:
-    """For each row the index of its first word, and the index after its last (rows, 2)."""
-    totals = before[splits[1:]] - before[splits[:-1]]
-    runs: list[tuple[int, int]] = []
-    for begin, end, total in zip(splits[:-1].tolist(), splits[1:].tolist(), totals.tolist(), strict=True):
-        if 0 < total <= room:
-            runs.append((begin, end))
-        elif total > room:
-            runs += [(begin + first, begin + last) for first, last in split_words(sizes[begin:end], room, overlap)]
-    return np.array(runs, "int64").reshape(-1, 2)
 
 
 def _count_up(lengths: Array) -> Array:

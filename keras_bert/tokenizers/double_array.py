@@ -37,7 +37,15 @@ def build_double_array(
         blocks: key -> common value of the 64 keys that are one continuation byte longer, without the key itself.
     """
     numbers: dict[Edges, int] = {}
-    root = _intern(_nest(values, blocks), numbers, {})
+    # The keys as nested dictionaries, byte -> node.
+    nested: Node = {}
+    for key, value in values.items():
+        _find(nested, key)[_VALUE] = value
+    # All keys of blocks with the same value share their last node.
+    ends: dict[int, Node] = {value: {_VALUE: value} for value in blocks.values()}
+    for key, value in blocks.items():
+        _find(nested, key).update(dict.fromkeys(_CONTINUATIONS, ends[value]))
+    root = _intern(nested, numbers, {})
     nodes = list(numbers)
     bases = _place(nodes, root)
     units = np.zeros((max(bases) // _BLOCK + 1) * _BLOCK, np.uint32)
@@ -50,18 +58,6 @@ def build_double_array(
                 has_value = _HAS_VALUE if nodes[child][0][0] == _VALUE else 0
                 units[index] = label | has_value | (index ^ bases[child]) << _BASE_BIT
     return units
-
-
-def _nest(values: Mapping[bytes, int], blocks: Mapping[bytes, int]) -> Node:
-    """The keys as nested dictionaries, byte -> node."""
-    root: Node = {}
-    for key, value in values.items():
-        _find(root, key)[_VALUE] = value
-    # All keys of blocks with the same value share their last node.
-    ends: dict[int, Node] = {value: {_VALUE: value} for value in blocks.values()}
-    for key, value in blocks.items():
-        _find(root, key).update(dict.fromkeys(_CONTINUATIONS, ends[value]))
-    return root
 
 
 def _find(node: Node, key: bytes) -> Node:

@@ -55,7 +55,22 @@ def reduce_tokenizer(tokenizer: BaseTokenizer, kept: Sequence[int]) -> BaseToken
     tokens = [tokenizer.vocabulary[number] for number in kept]
     if isinstance(tokenizer, Tokenizer):
         return Tokenizer(tokens, tokenizer.lowercase)
-    return SubwordTokenizer(_reduced_definition(tokenizer.definition(), {token: n for n, token in enumerate(tokens)}))
+    ids = {token: n for n, token in enumerate(tokens)}
+    made: dict[str, Any] = copy.deepcopy(dict(tokenizer.definition()))
+    model = made["model"]
+    if isinstance(model["vocab"], dict):
+        model["vocab"] = {token: ids[token] for token in model["vocab"] if token in ids}
+        if "merges" in model:
+            pairs = _merges(model)
+            model["merges"] = [list(pair) for pair in pairs if {*pair, "".join(pair)} <= ids.keys()]
+    else:
+        unknown = model["vocab"][model["unk_id"]][0]
+        model["vocab"] = [entry for entry in model["vocab"] if entry[0] in ids]
+        model["unk_id"] = [entry[0] for entry in model["vocab"]].index(unknown)
+    added = [entry for entry in made.get("added_tokens") or [] if entry["content"] in ids]
+    made["added_tokens"] = [{**entry, "id": ids[entry["content"]]} for entry in added]
+    made["post_processor"] = _renumbered(made.get("post_processor"), ids)
+    return SubwordTokenizer(made)
 
 
 def _characters(tokenizer: BaseTokenizer, counts: Any) -> Iterator[int]:
@@ -94,25 +109,6 @@ def _with_parts(number: int, makers: Mapping[int, tuple[int, int]]) -> Iterator[
     yield number
     for part in makers.get(number, ()):
         yield from _with_parts(part, makers)
-
-
-def _reduced_definition(content: Mapping[str, Any], ids: Mapping[str, int]) -> dict[str, Any]:
-    """Reduces a `tokenizer.json` to some tokens with new ids."""
-    made: dict[str, Any] = copy.deepcopy(dict(content))
-    model = made["model"]
-    if isinstance(model["vocab"], dict):
-        model["vocab"] = {token: ids[token] for token in model["vocab"] if token in ids}
-        if "merges" in model:
-            pairs = _merges(model)
-            model["merges"] = [list(pair) for pair in pairs if {*pair, "".join(pair)} <= ids.keys()]
-    else:
-        unknown = model["vocab"][model["unk_id"]][0]
-        model["vocab"] = [entry for entry in model["vocab"] if entry[0] in ids]
-        model["unk_id"] = [entry[0] for entry in model["vocab"]].index(unknown)
-    added = [entry for entry in made.get("added_tokens") or [] if entry["content"] in ids]
-    made["added_tokens"] = [{**entry, "id": ids[entry["content"]]} for entry in added]
-    made["post_processor"] = _renumbered(made.get("post_processor"), ids)
-    return made
 
 
 def _renumbered(part: Any, ids: Mapping[str, int]) -> Any:

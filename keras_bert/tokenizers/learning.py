@@ -33,7 +33,12 @@ def learn_subwords(texts: Iterable[str], kind: VocabularyKind, size: int, *, low
     with _one_thread():
         content = json.loads((_learn_bpe if kind == "bpe" else _learn_unigram)(texts, size, lowercase))
     if kind == "unigram":
-        _make_canonical(content["model"])
+        # The trainer's last digits and order of equal scores are random.
+        model = content["model"]
+        special = set(_UNIGRAM_SPECIAL)
+        learnt = [(token, round(score, 4)) for token, score in model["vocab"] if token not in special]
+        fixed = [entry for entry in model["vocab"] if entry[0] in special]
+        model["vocab"] = [*fixed, *sorted(learnt, key=lambda entry: (-entry[1], entry[0]))]
     tokenizer = SubwordTokenizer(content)
     if tokenizer.vocabulary_size != size:
         bound = "most" if tokenizer.vocabulary_size < size else "least"
@@ -100,14 +105,6 @@ def _learn_unigram(texts: Iterable[str], size: int, lowercase: bool) -> str:
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=marks
     )
     return str(tokenizer.to_str())
-
-
-def _make_canonical(model: dict[str, Any]) -> None:
-    """Sorts the tokens and rounds their scores: the trainer's last digits and order of equal scores are random."""
-    special = set(_UNIGRAM_SPECIAL)
-    learnt = [(token, round(score, 4)) for token, score in model["vocab"] if token not in special]
-    fixed = [entry for entry in model["vocab"] if entry[0] in special]
-    model["vocab"] = [*fixed, *sorted(learnt, key=lambda entry: (-entry[1], entry[0]))]
 
 
 def _numbered(tokenizer: Any, token: str) -> tuple[str, int]:

@@ -89,7 +89,6 @@ def read_run(output: str) -> dict[str, Any]:
 
 
 def _adb(*command: str) -> str:
-    """Runs an adb command and returns its output."""
     program = shutil.which("adb")
     if program is None:
         raise InputError("--adb must find adb on the PATH, found none")

@@ -2,16 +2,13 @@
 
 import contextlib
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
 from pipeline.commands.command import DONE, Verb, open_store, root_option
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command(cls=Verb, example="gc --keep 3 --dry-run")

@@ -228,7 +228,6 @@ def _explain(problem: Mapping[str, Any], tables: Tables) -> str:
 
 
 def _valid_keys(sections: list[str]) -> list[str]:
-    """The keys that a table of the settings may have."""
     types: dict[str, Any] = {name: field.annotation for name, field in JobSettings.model_fields.items()}
     for section in sections:
         # Pydantic's discriminators are dataclasses, too, but objects.

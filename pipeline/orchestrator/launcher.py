@@ -294,7 +294,6 @@ class Launcher:
 
     @contextlib.contextmanager
     def _disk_full_as_failure(self, plan: StepPlan, start: float) -> Iterator[None]:
-        """Turns a full disk into a failure of the step."""
         try:
             yield
         except (OSError, sqlite3.Error) as error:

@@ -47,31 +47,26 @@ def pull_artifact(store: ObjectStore, place: str, root: Path, folder: Path, stor
             if artifact.is_intact() and artifact.fingerprint() == fingerprint:
                 os.utime(folder)  # it counts as used now
                 return True
-        return _download(store, place, root, folder, stored)
-
-
-def _download(store: ObjectStore, place: str, root: Path, folder: Path, stored: tuple[str, str]) -> bool:
-    """Downloads an artifact beside its folder, checks it and replaces the folder; returns False unless it is intact."""
-    staging = root / PULLS / uuid.uuid4().hex
-    try:
-        names = list(store.below(place).find_all())
-        if MANIFEST not in names:
+        staging = root / PULLS / uuid.uuid4().hex
+        try:
+            names = list(store.below(place).find_all())
+            if MANIFEST not in names:
+                return False
+            # An artifact is taken for intact if no file is newer than its manifest.
+            for name in (*(name for name in names if name != MANIFEST), MANIFEST):
+                store.download(f"{place}/{name}", staging / name)
+            if not _holds(staging, *stored):
+                return False
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            if folder.exists():
+                folder.rename(staging.with_name(f"{staging.name}-replaced"))
+            staging.rename(folder)
+        except FileNotFoundError:
             return False
-        # An artifact is taken for intact if no file is newer than its manifest.
-        for name in (*(name for name in names if name != MANIFEST), MANIFEST):
-            store.download(f"{place}/{name}", staging / name)
-        if not _holds(staging, *stored):
-            return False
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        if folder.exists():
-            folder.rename(staging.with_name(f"{staging.name}-replaced"))
-        staging.rename(folder)
-    except FileNotFoundError:
-        return False
-    finally:
-        for rest in (staging, staging.with_name(f"{staging.name}-replaced")):
-            shutil.rmtree(rest, ignore_errors=True)
-    return True
+        finally:
+            for rest in (staging, staging.with_name(f"{staging.name}-replaced")):
+                shutil.rmtree(rest, ignore_errors=True)
+        return True
 
 
 def _holds(folder: Path, kind: str, fingerprint: str) -> bool:

@@ -118,7 +118,17 @@ class StudentSearch:
         )
         costs = self._find_costs(largest, grid)
         count = plan_count(costs, self.runs.spent, self._budget.seconds)
-        self._finish(self._halve(self._shortlist(count, grid), costs, grid), grid)
+        for _ in range(_PASSES):
+            likely = self._find_likely(grid)
+            measured = [one for one in likely if _with_whole_vocabulary(one, grid) in self._measured]
+            unmeasured = [candidate for candidate in likely if candidate not in measured]
+            new = select_distant(unmeasured, count - len(measured), measured)
+            if not new:
+                break
+            self._measure(new, grid)
+        measured = [one for one in grid.members if _with_whole_vocabulary(one, grid) in self._measured]
+        fitting = [one for one in measured if self._limits.allow(self._footprint(one, grid)._asdict())]
+        self._finish(self._halve(select_distant(select_uncontained(fitting), count), costs, grid), grid)
 
     def _measure(self, candidates: Sequence[Candidate], grid: Grid) -> None:
         """Measures candidates with the whole vocabulary, each once."""
@@ -163,20 +173,6 @@ class StudentSearch:
         files = 4 * measuring + 6 * self._scoring
         last = settings.seeds * (trained + files) + (settings.seeds - 1) * (begin + training)
         return Costs(measuring, begin, training, finishing, last)
-
-    def _shortlist(self, count: int, grid: Grid) -> list[Candidate]:
-        """Selects `count` measured candidates that fit, of which none contains another one."""
-        for _ in range(_PASSES):
-            likely = self._find_likely(grid)
-            measured = [one for one in likely if _with_whole_vocabulary(one, grid) in self._measured]
-            unmeasured = [candidate for candidate in likely if candidate not in measured]
-            new = select_distant(unmeasured, count - len(measured), measured)
-            if not new:
-                break
-            self._measure(new, grid)
-        measured = [one for one in grid.members if _with_whole_vocabulary(one, grid) in self._measured]
-        fitting = [one for one in measured if self._limits.allow(self._footprint(one, grid)._asdict())]
-        return select_distant(select_uncontained(fitting), count)
 
     def _halve(self, candidates: list[Candidate], costs: Costs, grid: Grid) -> Candidate:
         """Runs the rounds of successive halving and returns the last candidate."""

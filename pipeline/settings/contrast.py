@@ -3,7 +3,7 @@
 from components.dsl.errors import InputError
 from components.sources.retrieval import RetrievalSource
 from keras_bert.core.checks import FieldError
-from keras_bert.options.training import Contrast, Training
+from keras_bert.options.training import Contrast
 from pipeline.settings.schema import Settings
 
 
@@ -26,7 +26,10 @@ def check_contrast(settings: Settings) -> None:
     trainings = {name: table for name, table in tables.items() if table is not None}
     if contrast.loss == "multiple_negatives" and not source.negatives:
         for name, training in trainings.items():
-            _check_batch(name, training, across_micro_batches=contrast.across_micro_batches)
+            # A query that is the only one in its batch, or its micro-batch, has no negatives.
+            if (training.batch_size if contrast.across_micro_batches else training.micro_batch_size) < 2:
+                rule = "leave at least 2 rows in a part of a batch, as a query learns from the passages of other rows"
+                raise InputError(f"{name}.batch_size must {rule}, got {training.batch_size}")
     if contrast.across_micro_batches:
         if all(training.accumulation == 1 for training in trainings.values()):
             rule = "be left out where accumulation is 1 in all trainings, as a batch then has one part"
@@ -59,10 +62,3 @@ def vector_width(settings: Settings) -> int | None:
         None if student is None else student.hidden_size,
     )
     return min((width for width in widths if width is not None), default=None)
-
-
-def _check_batch(name: str, training: Training, *, across_micro_batches: bool) -> None:
-    """A query that is the only one in its batch, or its micro-batch, has no negatives."""
-    if (training.batch_size if across_micro_batches else training.micro_batch_size) < 2:
-        rule = "leave at least 2 rows in a part of a batch, as a query learns from the passages of other rows"
-        raise InputError(f"{name}.batch_size must {rule}, got {training.batch_size}")

@@ -98,10 +98,10 @@ def check_shapes(settings: Settings) -> None:
     if quantization is not None and not quantization.float_layers:
         widths = undivided_inputs(quantization.recipe, shape)
         if widths:
-            rule = (
-                f"have blocks that divide all widths of the model, {widths[0]} among them; set another recipe or width"
+            raise InputError(
+                f"quantization.recipe must have blocks that divide all widths of the model, {widths[0]} among them; "
+                f"set another recipe or width, got {quantization.recipe!r}"
             )
-            raise InputError(f"quantization.recipe must {rule}, got {quantization.recipe!r}")
 
 
 def _known_shape(settings: Settings) -> EncoderConfig | None:

@@ -13,13 +13,6 @@ ShareRange = tuple[PositiveShare, ...]
 Counts = tuple[pydantic.PositiveInt, ...]
 
 
-def _check_range(owner: str, field: str, ends: tuple[Any, ...] | None) -> None:
-    """Checks the least and the largest value of a range, or the only value of a setting that is not searched."""
-    if ends is not None:
-        check(owner, field, len(ends) in (1, 2), "hold one value or two", list(ends))
-        check(owner, field, len(ends) == 1 or ends[0] < ends[1], "begin with its least value", list(ends))
-
-
 def _check_choices(owner: str, field: str, values: tuple[Any, ...] | None) -> None:
     if values is not None:
         check(owner, field, len(values) > 0, "not be empty", list(values))
@@ -47,7 +40,12 @@ class TrainingSpace:
     @pydantic.model_validator(mode="after")
     def _check_values(self) -> Self:
         for name in ("learning_rate", "epochs", "steps", "layer_decay"):
-            _check_range("TrainingSpace", name, getattr(self, name))
+            ends = getattr(self, name)
+            if ends is not None:
+                check("TrainingSpace", name, len(ends) in (1, 2), "hold one value or two", list(ends))
+                check(
+                    "TrainingSpace", name, len(ends) == 1 or ends[0] < ends[1], "begin with its least value", list(ends)
+                )
         _check_choices("TrainingSpace", "batch_size", self.batch_size)
         return self
 

@@ -155,15 +155,7 @@ class MobileBERTBlock(TransformerBlock):
 
 def mobilebert_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
     """Inputs by name, each int32 (batch, length) -> states (batch, length, hidden)."""
-    x = _embed(config, inputs)
-    attention_bias = AttentionBias(name="attention_bias")(inputs["padding_mask"])
-    for index in range(config.num_layers):
-        x = MobileBERTBlock(config, name=f"block_{index}")(x, attention_bias)
-    return x
-
-
-def _embed(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
-    """The sum of the embeddings; token embeddings are projected before the sum, not after it as in ELECTRA."""
+    # Token embeddings are projected before the sum, not after it as in ELECTRA.
     assert isinstance(config.variant, MobileBERT)
     assert config.embedding_size is not None
     spread = config.initializer_range
@@ -178,4 +170,8 @@ def _embed(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
     x = TapLayer(name="embeddings_sum_tap")(x)
     x = make_norm(config.variant.normalization, TORCH_EPSILON, name="embeddings_norm")(x)
     x = TapLayer(name="embeddings_norm_tap")(x)
-    return Dropout(config.dropout, name="embeddings_dropout")(x)
+    x = Dropout(config.dropout, name="embeddings_dropout")(x)
+    attention_bias = AttentionBias(name="attention_bias")(inputs["padding_mask"])
+    for index in range(config.num_layers):
+        x = MobileBERTBlock(config, name=f"block_{index}")(x, attention_bias)
+    return x
