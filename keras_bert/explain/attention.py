@@ -43,21 +43,6 @@ class Attention:
         """The tokens, special ones included."""
         return self.row.tokens
 
-    @property
-    def offsets(self) -> Array:
-        """The place of each token in its text (tokens, 2), see `Tokens`."""
-        return self.row.offsets
-
-    @property
-    def segments(self) -> Array:
-        """The text that each token belongs to (tokens,), see `Tokens`."""
-        return self.row.segments
-
-    @property
-    def words(self) -> Array:
-        """The number of the word that each token is a part of (tokens,), -1 for special tokens, see `Tokens`."""
-        return self.row.words
-
     def by_word(self) -> Array:
         """Attention between words (layers, heads, words, words), special tokens left out.
 

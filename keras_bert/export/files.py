@@ -26,7 +26,7 @@ from keras_bert.core.folders import (
 Numbers = Literal["model", "float32", "float16", "dynamic_int8", "static_int8"]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class ExportedFile:
     """A file that an export may write.
 
@@ -53,55 +53,39 @@ class ExportedFile:
 
 
 LITERT = ExportedFile(
-    name=TFLITE_FILE,
-    numbers="model",
-    card_line="weights {weights}; activations {activations}; for LiteRT; signatures for {lengths} tokens",
+    TFLITE_FILE, "model", "weights {weights}; activations {activations}; for LiteRT; signatures for {lengths} tokens"
 )
-LITERT_FLOAT = ExportedFile(
-    name=TFLITE_FLOAT_FILE, numbers="float32", card_line="float32, for LiteRT; signatures for {lengths} tokens"
-)
-ONNX = ExportedFile(
-    name=ONNX_FILE,
-    numbers="float32",
-    card_line="float32, for ONNX Runtime; any batch and any length up to {lengths} tokens",
-)
+LITERT_FLOAT = ExportedFile(TFLITE_FLOAT_FILE, "float32", "float32, for LiteRT; signatures for {lengths} tokens")
+ONNX = ExportedFile(ONNX_FILE, "float32", "float32, for ONNX Runtime; any batch and any length up to {lengths} tokens")
 SAVED_MODEL = ExportedFile(
-    name=SAVED_MODEL_FILE,
-    numbers="float32",
-    card_line="float32, for TensorFlow Serving, with `variables` and `assets`; text or ids; any batch, any length",
+    SAVED_MODEL_FILE,
+    "float32",
+    "float32, for TensorFlow Serving, with `variables` and `assets`; text or ids; any batch, any length",
 )
 COREML = ExportedFile(
-    name=COREML_FILE,
-    numbers="float16",
-    card_line=f"weights {{weights}}; for Core ML, `{COREML_FOLDER}`; functions for {{lengths}} tokens",
+    COREML_FILE, "float16", f"weights {{weights}}; for Core ML, `{COREML_FOLDER}`; functions for {{lengths}} tokens"
 )
 MEDIAPIPE = ExportedFile(
-    name=MEDIAPIPE_FILE,
-    numbers="model",
-    card_line="weights {weights}; for MediaPipe Tasks, which makes ids of text by itself; {lengths} tokens",
+    MEDIAPIPE_FILE,
+    "model",
+    "weights {weights}; for MediaPipe Tasks, which makes ids of text by itself; {lengths} tokens",
     takes_pairs=False,
 )
 TEXT = ExportedFile(
-    name=TEXT_FILE,
-    numbers="model",
-    card_line="weights {weights}; takes text, with tensorflow-text's operations; {lengths} tokens",
+    TEXT_FILE,
+    "model",
+    "weights {weights}; takes text, with tensorflow-text's operations; {lengths} tokens",
     takes_ids=False,
 )
 WEB = ExportedFile(
-    name=WEB_FILE,
-    numbers="float32",
-    card_line='float32, `dtype: "fp32"` of transformers.js; also for Optimum; inputs by the names of transformers',
+    WEB_FILE,
+    "float32",
+    'float32, `dtype: "fp32"` of transformers.js; also for Optimum; inputs by the names of transformers',
 )
-WEB_HALF = ExportedFile(name=WEB_HALF_FILE, numbers="float16", card_line='weights {weights}; `dtype: "fp16"`')
-WEB_INT8 = ExportedFile(
-    name=WEB_INT8_FILE,
-    numbers="dynamic_int8",
-    card_line='weights {weights}; activations {activations}; `dtype: "q8"`',
-)
+WEB_HALF = ExportedFile(WEB_HALF_FILE, "float16", 'weights {weights}; `dtype: "fp16"`')
+WEB_INT8 = ExportedFile(WEB_INT8_FILE, "dynamic_int8", 'weights {weights}; activations {activations}; `dtype: "q8"`')
 WEB_STATIC = ExportedFile(
-    name=WEB_STATIC_FILE,
-    numbers="static_int8",
-    card_line='weights {weights}; activations {activations}; `dtype: "int8"`',
+    WEB_STATIC_FILE, "static_int8", 'weights {weights}; activations {activations}; `dtype: "int8"`'
 )
 # Those of the targets that are no plug-ins, in the order of the model card.
 CORE_FILES = (LITERT, LITERT_FLOAT, ONNX, SAVED_MODEL, COREML, MEDIAPIPE, TEXT, WEB, WEB_HALF, WEB_INT8, WEB_STATIC)

@@ -159,8 +159,3 @@ TF1 = TensorNames(
 
 # Google's code has no head for tokens; we named it as run_squad.py names its head.
 TF1_TAGGER = dataclasses.replace(TF1, stems={**TF1.stems, "classifier": "cls/token_classification/"})
-
-
-def is_training_state(name: str) -> bool:
-    """True if a variable of a TF1 checkpoint belongs to the optimizer, which has two for each weight."""
-    return name == "global_step" or name.endswith(("/adam_m", "/adam_v"))

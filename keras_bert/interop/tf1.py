@@ -31,7 +31,7 @@ from keras_bert.interop.configs import (
     write_json,
 )
 from keras_bert.interop.heads import build_model, build_task, head_of
-from keras_bert.interop.names import TF1, TF1_TAGGER, TensorNames, is_training_state
+from keras_bert.interop.names import TF1, TF1_TAGGER, TensorNames
 from keras_bert.interop.vocabularies import check_size, name_unused_tokens, read_vocabulary_file, write_vocabulary_file
 from keras_bert.interop.weights import (
     POOLER,
@@ -180,8 +180,8 @@ def _open(prefix: Path) -> Tensors:
         except _DAMAGES as error:
             raise ValueError(f"{prefix}: tensor {name!r} cannot be read: {error}; likely cut short") from error
 
-    names = [name for name in reader.get_variable_to_shape_map() if not is_training_state(name)]
-    return Tensors({name: functools.partial(read, name) for name in names})
+    kept = (name for name in reader.get_variable_to_shape_map() if not name.endswith(("/adam_m", "/adam_v")))
+    return Tensors({name: functools.partial(read, name) for name in kept if name != "global_step"})
 
 
 def _read_head(tensors: Mapping[str, Array], task: str | None, labels: Sequence[str] | None) -> Head:

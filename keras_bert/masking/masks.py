@@ -68,29 +68,6 @@ def masking_vocabulary(tokenizer: MaskingTokenizer) -> MaskingVocabulary:
     return MaskingVocabulary(tokenizer.mask_id, is_special, tokenizer.word_marks(), replacements)
 
 
-def mask_tokens(
-    token_ids: NDArray[np.int32],
-    candidates: NDArray[np.bool_],
-    *,
-    masking: Masking,
-    mask_id: int,
-    replacement_ids: NDArray[np.int32],
-    rng: np.random.Generator,
-    continues: NDArray[np.bool_] | None = None,
-) -> Masked:
-    """Masks tokens of every row of a batch with one random generator; `mask_rows` does it with a key for each row."""
-    keys = rng.integers(0, 2**64, size=len(token_ids), dtype=np.uint64)
-    return mask_rows(
-        token_ids,
-        candidates,
-        masking=masking,
-        mask_id=mask_id,
-        replacement_ids=replacement_ids,
-        keys=keys,
-        continues=continues,
-    )
-
-
 def mask_rows(
     token_ids: NDArray[np.int32],
     candidates: NDArray[np.bool_],

@@ -44,6 +44,14 @@ class LabelObjective(TaskObjective):
     def __post_init__(self) -> None:
         check_weights(type(self).__name__, self.class_weights)
 
+    def distances(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
+        """`divergence` of the logits (..., labels)."""
+        return divergence(outputs, target, temperature)
+
+    def average(self, outputs: Sequence[Array]) -> Array:
+        """See `TaskObjective.average`."""
+        return average_logits(outputs, axis=-1)
+
 
 @dataclasses.dataclass(frozen=True)
 class ClassificationObjective(LabelObjective):
@@ -61,14 +69,6 @@ class ClassificationObjective(LabelObjective):
     def scores(self, outputs: Tensor, batch: Batch) -> Sums:
         """The sum and weight of `accuracy`, which has no class weights."""
         return {"accuracy": weighted_sums(correct(outputs, batch["label"]), row_weights(batch["label"]))}
-
-    def distances(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
-        """`divergence` of the logits (batch, labels)."""
-        return divergence(outputs, target, temperature)
-
-    def average(self, outputs: Sequence[Array]) -> Array:
-        """See `TaskObjective.average`."""
-        return average_logits(outputs, axis=-1)
 
     def answers_from(self, values: Array) -> Array:
         """Logarithms of probabilities (rows, labels), which add up to 1."""
@@ -169,14 +169,6 @@ class TokenClassificationObjective(LabelObjective):
     def scores(self, outputs: Tensor, batch: Batch) -> Sums:
         """The sum and weight of `accuracy`, which has no class weights."""
         return {"accuracy": weighted_sums(correct(outputs, _classes(batch)), token_weights(batch["label"]))}
-
-    def distances(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
-        """`divergence` of the tokens' logits (batch, length, labels)."""
-        return divergence(outputs, target, temperature)
-
-    def average(self, outputs: Sequence[Array]) -> Array:
-        """See `TaskObjective.average`."""
-        return average_logits(outputs, axis=-1)
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`label` (batch, length), the most probable one at the first token of each word, `IGNORED` elsewhere."""

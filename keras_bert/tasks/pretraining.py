@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from keras_bert.core.checks import check
-from keras_bert.masking.masks import mask_tokens, masking_vocabulary
+from keras_bert.masking.masks import mask_rows, masking_vocabulary
 from keras_bert.options.pretraining import Masking
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Task, pad_rows, slices
 from keras_bert.tasks.checks import as_texts
@@ -108,13 +108,13 @@ class Pretraining(Task):
 
         features = self.encode(texts)
         vocabulary = masking_vocabulary(self.tokenizer)
-        masked = mask_tokens(
+        masked = mask_rows(
             features["token_ids"],
             (features["padding_mask"] == 1) & ~vocabulary.is_special[features["token_ids"]],
             masking=masking,
             mask_id=vocabulary.mask_id,
             replacement_ids=vocabulary.replacement_ids,
-            rng=np.random.default_rng(seed),
+            keys=np.random.default_rng(seed).integers(0, 2**64, size=len(texts), dtype=np.uint64),
             continues=vocabulary.continues[features["token_ids"]],
         )
         inputs = {**features, "token_ids": masked.token_ids, "mask_positions": masked.mask_positions}

@@ -3,7 +3,7 @@
 import itertools
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError, nearest
@@ -241,8 +241,3 @@ def _decode(value: Any) -> Any:
     if isinstance(value, str | bytes):
         return repair(value)[0]
     return [_decode(part) for part in value] if isinstance(value, list) else value
-
-
-def all_whole(values: Iterable[Any]) -> bool:
-    """Whether all of these numbers are whole."""
-    return all(float(value).is_integer() for value in values)

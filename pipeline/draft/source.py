@@ -24,7 +24,6 @@ from pipeline.draft.columns import (
     RELEVANCE_NAMES,
     Roles,
     TableColumn,
-    all_whole,
     find_roles,
     find_tagged_columns,
     is_number,
@@ -232,12 +231,13 @@ def _guess_table_task(roles: Roles, request: DraftRequest) -> tuple[str, str]:
     texts = tuple(column.name.lower() for column in (roles.text, roles.second_text) if column is not None)
     if texts == _RANKED and label.name.lower() in RELEVANCE_NAMES and label.is_numeric:
         return "reranking", f"as {label.name!r} holds numbers for queries and passages"
-    is_category = not label.is_numeric or (all_whole(label.values) and distinct <= _MOST_NUMERIC_LABELS)
+    is_few = distinct <= _MOST_NUMERIC_LABELS
+    is_category = not label.is_numeric or (is_few and all(float(value).is_integer() for value in label.values))
     if is_category:
         other = ", not numbers (else --task regression)" if label.is_numeric else ""
         cells = [str(value) for value in label.values]
         if label.has_decimal_commas:
-            if distinct > _MOST_NUMERIC_LABELS:
+            if not is_few:
                 comma = next(cell for cell in cells if "," in cell)
                 raise InputError(
                     f"column {label.name!r} of {request.train} must have numbers with decimal points, got {comma!r}; "

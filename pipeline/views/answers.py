@@ -16,16 +16,11 @@ def answer_lines(task: "Task", texts: Sequence[str], seconds: Sequence[str] | No
 
     Control characters, tabs and line ends in labels and texts are escaped, so that they add no field or line.
     """
-    check_seconds(task, texts, seconds)
-    for fields in task.answer_fields(texts, seconds):
-        yield "\t".join(map(escape_field, fields))
-
-
-def check_seconds(task: "Task", texts: Sequence[str], seconds: Sequence[str] | None) -> None:
-    """Checks that there is a second text for each text of a pair."""
     check_second(task, given=seconds is not None)
     if seconds is not None and len(seconds) != len(texts):
         raise InputError(f"--second must be given once for each TEXT ({len(texts)}), got {len(seconds)}")
+    for fields in task.answer_fields(texts, seconds):
+        yield "\t".join(map(escape_field, fields))
 
 
 def note_lines(task: "Task", texts: Sequence[str], seconds: Sequence[str] | None, before: int = 0) -> Iterator[str]:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_bert.masking.masks import mask_rows, mask_tokens, masking_vocabulary
+from keras_bert.masking.masks import mask_rows, masking_vocabulary
 from keras_bert.masking.row_random import RowRandom, row_keys
 from keras_bert.masking.strategies import choose_spans, choose_tokens, choose_words, find_words
 from keras_bert.options.pretraining import Masking
@@ -16,13 +16,13 @@ STRATEGIES = ("tokens", "whole_words", "spans")
 
 
 def run(token_ids, candidates, masking=None, seed=0, continues=None):
-    return mask_tokens(
+    return mask_rows(
         token_ids,
         candidates,
         masking=masking or Masking(),
         mask_id=MASK,
         replacement_ids=REPLACEMENTS,
-        rng=np.random.default_rng(seed),
+        keys=np.random.default_rng(seed).integers(0, 2**64, size=len(token_ids), dtype=np.uint64),
         continues=continues,
     )
 
