@@ -23,11 +23,6 @@ class SegmentBounds(NamedTuple):
 
     bounds: NDArray[np.int64]
 
-    @property
-    def segments(self) -> int:
-        """Number of segments."""
-        return len(self.bounds) - 1
-
 
 def uniform_draws(rng: np.random.Generator) -> Draw:
     """A function that returns uniform numbers in [0, 1), drawn in blocks: single draws would dominate the time."""

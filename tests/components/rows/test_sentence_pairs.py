@@ -65,15 +65,15 @@ def naive_pairs(documents, others, *, room, short_share, rng):
     for document in documents:
         eligible = [other for other in others if other is not document]
         start = 0
-        while start < document.segments:
+        while start < len(document.bounds) - 1:
             target = 2 + int(draw() * (room - 1)) if draw() < short_share else room
-            end = min(max(naive_fill(document, start, target), start + 2), document.segments)
+            end = min(max(naive_fill(document, start, target), start + 2), len(document.bounds) - 1)
             middle = start + 1 + int(draw() * (end - start - 1))
-            is_random = bool(eligible) and (document.segments == 1 or draw() < 0.5)
+            is_random = bool(eligible) and (len(document.bounds) == 2 or draw() < 0.5)
             first = (document.bounds[start], document.bounds[middle])
             if is_random:
                 other = eligible[int(draw() * len(eligible))]
-                begin = int(draw() * other.segments)
+                begin = int(draw() * (len(other.bounds) - 1))
                 until = naive_fill(other, begin, max(1, target - (first[1] - first[0])))
                 second = (other.bounds[begin], other.bounds[until])
                 end = middle
@@ -89,7 +89,7 @@ def naive_pairs(documents, others, *, room, short_share, rng):
 
 def naive_fill(document, start, target):
     end = start + 1
-    while end < document.segments and document.bounds[end] - document.bounds[start] < target:
+    while end < len(document.bounds) - 1 and document.bounds[end] - document.bounds[start] < target:
         end += 1
     return end
 
