@@ -101,13 +101,13 @@ def _read_rows(task: Task, rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[To
 
 def attend(task: Task, rows: Iterable[tuple[Tokens, Features]]) -> Iterator[Attention]:
     """Yields the attention of rows that are encoded already, their tokens and inputs (1, length); see `attentions`."""
-    encoder = _Encoder(task.model)
+    encoder = AttentionReader(task.model)
     for tokens, features in rows:
         # No name for the result: it would stay in memory while the next one is computed.
         yield _attend_row(task, encoder, tokens, features)
 
 
-def _attend_row(task: Task, encoder: "_Encoder", tokens: Tokens, features: Features) -> Attention:
+def _attend_row(task: Task, encoder: "AttentionReader", tokens: Tokens, features: Features) -> Attention:
     # Padded as `predict` does: the blocks of a BigBird depend on the length.
     batch = pad_batch(features, np.array([0]), len(tokens.tokens), task.positions)
     with task._answering():
@@ -116,19 +116,12 @@ def _attend_row(task: Task, encoder: "_Encoder", tokens: Tokens, features: Featu
     return Attention(row, weights[..., : len(row.tokens), : len(row.tokens)])
 
 
-def attention_weights(model: keras.Model, inputs: Mapping[str, Any]) -> Array:
-    """The attention probabilities of a model with an encoder: float32 (layers, batch, heads, length, length).
-
-    A prompt makes the length greater than that of the inputs, int32 (batch, length).
+class AttentionReader:
+    """Reads the attention of the encoder inside a model, whose heads may have further inputs.
 
     Raises:
         ValueError: there is no encoder in the model.
     """
-    return _Encoder(model).weights(inputs)
-
-
-class _Encoder:
-    """The encoder inside a model; heads may have further inputs, such as the places of masked tokens."""
 
     def __init__(self, model: keras.Model) -> None:
         encoder = encoder_of(model)
@@ -141,6 +134,10 @@ class _Encoder:
         self._calls = [(block.attention, len(calls_of(encoder, block))) for block in blocks]
 
     def weights(self, inputs: Mapping[str, Any]) -> Array:
+        """The attention probabilities, float32 (layers, batch, heads, length, length), of inputs (batch, length).
+
+        A prompt makes the length greater than that of the inputs.
+        """
         with recording(attention.probabilities_tap for attention, _ in self._calls) as recorded:
             results = self._model({name: inputs[name] for name in self._model.input}, training=False)
         length = inputs["token_ids"].shape[1] + self._places.tokens
