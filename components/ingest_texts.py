@@ -31,8 +31,7 @@ def ingest_texts(
     if len(digests) < 2:
         rule = "hold at least two different lines, one to train on and one to validate on"
         raise InputError(f"the texts {source.path} must {rule}, got {len(digests)}")
-    held = max(1, len(digests) // _HELD_OUT)
-    last = digests[held - 1]
+    last = digests[max(1, len(digests) // _HELD_OUT) - 1]
     del digests
     from keras_bert.data.records import write_features, write_records
     from keras_bert.data.schemas import SCHEMAS, TEXT

@@ -174,8 +174,7 @@ def _replace_words(batch: "Batch", replacer: "WordReplacer", number: int, copy: 
 
 def _encode(texts: list[str], task: "Task", start: int) -> "Iterator[Batch]":
     for first in range(start * _ROWS, len(texts), _ROWS):
-        part = texts[first : first + _ROWS]
-        rows = task.tokenizer.encode(part, max_length=task.max_length, pad_to_longest=True)
+        rows = task.tokenizer.encode(texts[first : first + _ROWS], max_length=task.max_length, pad_to_longest=True)
         yield {name: values.numpy() for name, values in rows.items()}
 
 
@@ -190,8 +189,7 @@ def _make_replacer(pretrained: "Task", task: "Task", teacher_labels: TeacherLabe
 
     def guess(inputs: "Mapping[str, Array]", places: "Array") -> "Array":
         chosen = {"mask_positions": np.maximum(places, 0), **{name: inputs[name] for name in names}}
-        outputs = pretrained.model.predict_on_batch(chosen)
-        return np.array(outputs["masked_tokens"], np.float32)
+        return np.array(pretrained.model.predict_on_batch(chosen)["masked_tokens"], np.float32)
 
     return WordReplacer(
         task.tokenizer,

@@ -86,8 +86,7 @@ def _count(
     specs = {
         name: tf.TensorSpec((training.micro_batch_size, *value.shape[1:]), value.dtype) for name, value in batch.items()
     }
-    forward = count_flops(lambda given: objective(model, given, True), specs)
-    return PASSES_A_STEP * training.accumulation * forward
+    return PASSES_A_STEP * training.accumulation * count_flops(lambda given: objective(model, given, True), specs)
 
 
 def _time(trainer: "Trainer", batches: "Batches") -> float:

@@ -146,8 +146,7 @@ def push(
     version_folder = str(target / str(version))
     if not os.path.isabs(folder):
         version_folder = os.path.relpath(version_folder, pushed.path)
-    content = {"path": version_folder, "version": version, "files": digests}
-    pushed.write_json(PUSHED_FILE, content)
+    pushed.write_json(PUSHED_FILE, {"path": version_folder, "version": version, "files": digests})
     pushed.counts = {"version": version}
 
 

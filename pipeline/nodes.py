@@ -25,8 +25,7 @@ class Start(NamedTuple):
 
 def seeded(settings: Training | DistillationSettings | PretrainingSettings, seed: int) -> Training:
     """The training options of a table for the seed of this number, counted from 0."""
-    fields = vars(select_fields(settings, Training))
-    return Training(**{**fields, "seed": settings.seed + seed})
+    return Training(**{**vars(select_fields(settings, Training)), "seed": settings.seed + seed})
 
 
 def append_seed(settings: Settings, seed: int, node: Node) -> Node:

@@ -146,8 +146,7 @@ def _collect(rows: Iterator[tuple[str, list[str], str | None]], names: list[str]
 def _string_table(values: list[list[str]], names: list[str]) -> "pa.Table":
     import pyarrow as pa
 
-    columns = [pa.array(column, pa.string()) for column in zip(*values, strict=True)]
-    return pa.table(columns, names)
+    return pa.table([pa.array(column, pa.string()) for column in zip(*values, strict=True)], names)
 
 
 def _read_arrow(file: str) -> Iterator[RowBlock]:
@@ -157,9 +156,8 @@ def _read_arrow(file: str) -> Iterator[RowBlock]:
     for batch in read_batches(file):
         for start in range(0, batch.num_rows, _BLOCK_ROWS):
             part = batch.slice(start, _BLOCK_ROWS)
-            columns = [_plain_column(column) for column in part.columns]
             # The metadata of the schema only describes the columns of the input.
-            table = pa.table(columns, names=part.schema.names)
+            table = pa.table([_plain_column(column) for column in part.columns], names=part.schema.names)
             places = [f"row {row + number}" for number in range(1, part.num_rows + 1)]
             row += part.num_rows
             yield RowBlock(table, places, dict(_undecodable(table)))

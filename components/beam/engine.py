@@ -191,16 +191,14 @@ def run_over(
     beam = beam or BeamOptions()
     scale = scale or choose_scale(beam, 0, threaded=False)
     try:
-        options = make_options(beam, scale.processes)
         # The runner is always named: Beam's default local runner may look for a binary on the network.
-        pipeline = beam_sdk.Pipeline(runner=beam.runner, options=options)
+        pipeline = beam_sdk.Pipeline(runner=beam.runner, options=make_options(beam, scale.processes))
     except InputError:
         raise
     except (AttributeError, ImportError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"[beam] must name an installed runner and options that it takes, got {reason}") from None
-    units = list(work)
-    steps(spread(begin(pipeline, "Work", units, scale), "Spread", scale))
+    steps(spread(begin(pipeline, "Work", list(work), scale), "Spread", scale))
     is_remote = scale.processes == 0
     if is_remote:
         check_servers(dict(beam.options))

@@ -70,8 +70,7 @@ def clean_chunk(
             place = as_place(chunk.unit, chunk.number, count)
             sentences = [] if dropped else measure_sentences(part)
             fields = {"place": place, "reason": REASONS.index(reason), "first": number == 0}
-            digest = whole if part is text else hash_text(part)
-            indexer.add(id_, part, (digest, whole), note, sentences, **fields)
+            indexer.add(id_, part, (whole if part is text else hash_text(part), whole), note, sentences, **fields)
             if signer and not dropped:
                 bands.append(signer.sign(part))
                 signed.append(count)

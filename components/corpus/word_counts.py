@@ -101,8 +101,7 @@ def _count_group(group: tuple[int, list[str]], job: GroupsJob) -> int:
 def _add_bucket(bucket: int, _: list[int], job: GroupsJob) -> None:
     """Adds up a bucket of all groups into a file; the list says that all are counted."""
     files = map(job.file, range(job.groups))
-    parts = (json.loads(read_slices(file, bucket, _BUCKETS)[0]) for file in files)
-    sums = add_counts(parts, _MOST_ADDED)
+    sums = add_counts((json.loads(read_slices(file, bucket, _BUCKETS)[0]) for file in files), _MOST_ADDED)
     kept, _dropped = keep_frequent(sums.counts, _MOST_WORDS)
     write_whole(Path(job.folder) / f"{bucket:02d}.json", sums._replace(counts=kept)._asdict())
 

@@ -218,5 +218,4 @@ def read_cells(lines: Lines, *, tabs: bool) -> Iterator[tuple[str, list[str], st
         if cells:
             if tabs:
                 cells = [cell[1:-1].replace('""', '"') if _DOUBLED.fullmatch(cell) else cell for cell in cells]
-            is_escaped = ESCAPED_COLUMN in header
-            yield f"line {start}", list(map(unescape_formula, cells)) if is_escaped else cells, problem
+            yield f"line {start}", list(map(unescape_formula, cells)) if ESCAPED_COLUMN in header else cells, problem

@@ -24,8 +24,7 @@ def pin_address(address: str, *, refresh: bool = False) -> str:
     """
     with input_errors(""):
         place = HubAddress.parse(address)
-        name = hashlib.sha256(repr((place.page, place.revision)).encode()).hexdigest()
-        file = cache_folder() / "commits" / name
+        file = cache_folder() / "commits" / hashlib.sha256(repr((place.page, place.revision)).encode()).hexdigest()
         if file.is_file() and not refresh:
             return str(dataclasses.replace(place, revision=file.read_text()))
         resolved = place.resolve()

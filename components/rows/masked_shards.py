@@ -118,9 +118,8 @@ def tokenize_shard(
 ) -> TokenizedShard:
     """Tokenizes a shard and splits its documents into training and validation."""
     sentences = [document.sentences for document in documents]
-    flat_sentences = [sentence for part in sentences for sentence in part]
     # A tensor, because the tokenizer would check the sentences of a list one by one.
-    pieces = tokenizer.tokenize(tf.constant(flat_sentences, tf.string))
+    pieces = tokenizer.tokenize(tf.constant([sentence for part in sentences for sentence in part], tf.string))
     bounds = pieces.row_splits.numpy().astype(np.int64)
     validation = hold_out_documents(documents, held_out, cuts)
     splits: dict[str, list[SegmentBounds]] = {"train": [], "validation": []}

@@ -158,8 +158,7 @@ calibrated probability{_calibration(metrics)}.
 
 def _describe_novelty(metrics: Metrics, plural_name: str) -> str:
     """Describes how many test rows have texts that are also in training or validation rows."""
-    overlap = {"test": metrics.overlap["test"]}
-    clauses = describe_overlap(overlap, metrics.rows, plural_name)
+    clauses = describe_overlap({"test": metrics.overlap["test"]}, metrics.rows, plural_name)
     aside = "white space and letter case aside"
     near = {"test": metrics.near_overlap.get("test", {})}
     clauses += describe_overlap(near, metrics.rows, plural_name, "near")

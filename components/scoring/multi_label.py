@@ -78,8 +78,7 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
         assert isinstance(task, MultiLabelClassification)
         logits = with_absence(np.stack(list(task.outputs(*split_texts(rows)))))
         truth = [_PRESENT if label in row.labels else _ABSENT for row in rows for label in task.labels]
-        rows_and_places = np.indices(logits.shape[:2]).reshape(2, -1)
-        return LabelLogits(logits.reshape(-1, 2), truth, *rows_and_places)
+        return LabelLogits(logits.reshape(-1, 2), truth, *np.indices(logits.shape[:2]).reshape(2, -1))
 
     def relabel(self, row: LabelSetRow, classes: Mapping[int, str], labels: Sequence[str]) -> LabelSetRow:
         """See `TaskScoring.relabel`."""

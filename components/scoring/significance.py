@@ -71,14 +71,12 @@ def compare_models(
 
     units = scoring.count_units(rows)
     difference = float(measure(np.ones((1, units), int))[0])
-    fast = all(is_fast for side in sides for _, is_fast in side)
-    interval = draw_interval(measure, units, fast=fast)
+    interval = draw_interval(measure, units, fast=all(is_fast for side in sides for _, is_fast in side))
     one, other = (score_rows(side[0][0]) if len(side) == 1 else None for side in sides)
     if one is None or other is None or not {*one, *other} <= {0.0, 1.0}:
         return PairedDifference(difference, interval)
     pairs = list(zip(one, other, strict=True))
-    p_value = mcnemar_p_value(pairs.count((1.0, 0.0)), pairs.count((0.0, 1.0)))
-    return PairedDifference(difference, interval, p_value)
+    return PairedDifference(difference, interval, mcnemar_p_value(pairs.count((1.0, 0.0)), pairs.count((0.0, 1.0))))
 
 
 def mcnemar_p_value(first_alone: int, second_alone: int) -> float:

@@ -70,8 +70,7 @@ _SKIPPED_FILE = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|[^/]*_pb2[^/]*|gen_[^/]
 
 def split_of(label: str, relative_path: str) -> str:
     """`train`, `validation` or `test`, 80/10/10 by the hash of the source file, so that no file is in two of them."""
-    share = stable_hash(label, relative_path) % 10
-    return {0: "test", 1: "validation"}.get(share, "train")
+    return {0: "test", 1: "validation"}.get(stable_hash(label, relative_path) % 10, "train")
 
 
 def find_sources(library: Library) -> list[tuple[str, Path]]:

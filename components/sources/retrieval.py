@@ -102,8 +102,7 @@ class RetrievalSource(FilesWithTeacherAnswers):
 
 
 def _order_scores(texts: Sequence[str], scores: Mapping[str, float]) -> AnyAnswer:
-    numbers = tuple(scores.get(text, math.nan) for text in texts)
-    return TeacherAnswer(numbers, is_label=False) if scores else ()
+    return TeacherAnswer(tuple(scores.get(text, math.nan) for text in texts), is_label=False) if scores else ()
 
 
 def _read_texts(value: Any, where: str, column: str) -> list[str]:

@@ -44,8 +44,7 @@ def read_settings(folder: Path) -> AdapterSettings:
         raise FileNotFoundError(f"{folder} is not an adapter: it has no {SETTINGS_FILE}")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        adaptation = read_adaptation(content["adaptation"])
-        return AdapterSettings(adaptation, content["base"], dict(content["task"]))
+        return AdapterSettings(read_adaptation(content["adaptation"]), content["base"], dict(content["task"]))
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} must hold an adapter's settings: {type(error).__name__}: {error}") from None
 

@@ -59,9 +59,8 @@ def rescored_scores(queries: Array, codes: Array, *, candidates: int = 100) -> A
     distances = hamming_distances(binary_codes(queries), codes)
     width = queries.shape[1]
     signs = 2.0 * np.unpackbits(codes, axis=1, count=width) - 1.0
-    norms = np.maximum(np.linalg.norm(queries, axis=1, keepdims=True), 1e-12)
     # At most sqrt(width), so an offset of 4 x width ranks candidates first.
-    exact = (queries / norms) @ signs.T
+    exact = (queries / np.maximum(np.linalg.norm(queries, axis=1, keepdims=True), 1e-12)) @ signs.T
     order = np.argsort(distances, axis=1, kind="stable")[:, :candidates]
     is_candidate = np.zeros(distances.shape, bool)
     np.put_along_axis(is_candidate, order, True, axis=1)

@@ -138,8 +138,7 @@ def _parse_rows(content: dict[str, Any], masking: Masking) -> Parse:
         if not content["dynamic"]:
             for name in ("mask_positions", "mask_ids"):
                 batch[name] = pad(rows[name], masking.max_predictions)
-            is_prediction = pad(tf.ones_like(rows["mask_ids"]), masking.max_predictions)
-            batch["mask_weights"] = tf.cast(is_prediction, tf.float32)
+            batch["mask_weights"] = tf.cast(pad(tf.ones_like(rows["mask_ids"]), masking.max_predictions), tf.float32)
         if is_labelled:
             batch["next_sentence_label"] = tf.cast(rows["next_sentence_label"], tf.int32)
         return batch

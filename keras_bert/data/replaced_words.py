@@ -41,8 +41,7 @@ class WordReplacer:
         letters = np.array([any(map(str.isalpha, token)) for token in tokenizer.vocabulary])
         # Whole words: neither punctuation nor parts of words.
         self._words = np.flatnonzero(~self._marks & letters & ~np.isin(np.arange(len(letters)), self._special))
-        norms = np.linalg.norm(table, axis=1, keepdims=True)
-        self._unit = (table / np.maximum(norms, 1e-9)).astype("float32")
+        self._unit = (table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-9)).astype("float32")
         self._near: dict[int, Array] = {}
 
     def __call__(self, inputs: Mapping[str, Array], rows: Array, copy: int, prefix: str = "") -> Array:

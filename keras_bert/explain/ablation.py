@@ -99,5 +99,4 @@ class _HeadMask:
         call, self._count = self._count % self._calls, self._count + 1
         if call != self._call:
             return x
-        kept = np.arange(x.shape[1]) != self._head
-        return ops.multiply(x, ops.cast(kept[:, None, None], x.dtype))
+        return ops.multiply(x, ops.cast((np.arange(x.shape[1]) != self._head)[:, None, None], x.dtype))

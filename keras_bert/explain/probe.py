@@ -45,8 +45,7 @@ class ScalarMix:
 
     def predict(self, states: Array) -> Array:
         """The number of the most probable tag (words,) for states (layers + 1, words, hidden)."""
-        mixed = np.tensordot(self.weights, states, axes=1)
-        return (mixed @ self.kernel + self.bias).argmax(axis=1)
+        return (np.tensordot(self.weights, states, axes=1) @ self.kernel + self.bias).argmax(axis=1)
 
 
 @dataclasses.dataclass(frozen=True)

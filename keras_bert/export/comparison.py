@@ -62,8 +62,7 @@ def compare_answers(source: ExportInputs, file: ExportedFile, sample: Comparison
         }
     elif file.numbers == "dynamic_int8":
         agreement = task.agreement(reference, outputs, mask)
-        mean = check_agreement(file.name, agreement, outputs, UNTRAINED_AGREEMENT)
-        measured = {"agreement_with_float_model": mean}
+        measured = {"agreement_with_float_model": check_agreement(file.name, agreement, outputs, UNTRAINED_AGREEMENT)}
     else:
         if has_probabilities and task.independent_labels:
             # Near a probability of 1, float32 cannot tell large logits apart.

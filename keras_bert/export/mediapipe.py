@@ -93,8 +93,7 @@ def _metadata(inputs: Sequence[str], output: str, has_labels: bool) -> bytes:
 
 
 def _tensor(name: str, fields: Table) -> Writer:
-    feature = _table({0: _kind(_FEATURE), 1: _table({})})
-    return _table({0: _text(name), 3: feature, **fields})
+    return _table({0: _text(name), 3: _table({0: _kind(_FEATURE), 1: _table({})}), **fields})
 
 
 def _file(name: str, kind: int) -> Writer:

@@ -86,8 +86,7 @@ def _with_integers(
     from ai_edge_quantizer.utils.qsv_utils import min_max_update
 
     manager, everything = recipe_manager.RecipeManager(), qtyping.TFLOperationName.ALL_SUPPORTED
-    block = f"BLOCKWISE_{recipe.block}" if recipe.block else "CHANNELWISE"
-    granularity = qtyping.QuantGranularity(block)
+    granularity = qtyping.QuantGranularity(f"BLOCKWISE_{recipe.block}" if recipe.block else "CHANNELWISE")
     if recipe.activations == "all":
         manager.add_static_config(".*", everything, recipe.activation_bits, recipe.weight_bits, granularity)
         # Outputs stay float for the caller. An output that is a sum adds the mask's constant to masked positions: a

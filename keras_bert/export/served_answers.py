@@ -118,8 +118,7 @@ def _tag_words(task: TokenClassification, served: Served, *texts: tf.Tensor) -> 
     words = tf.size(first_tokens)
     last_tokens = tf.concat([first_tokens[1:], [tf.size(begins)]], 0)[:words] - 1
     kept = tf.range(tf.size(begins)) - tf.gather(first_tokens, word_of_token) < room
-    sizes = tf.minimum(last_tokens - first_tokens + 1, room)
-    before = tf.concat([[0], tf.cumsum(sizes)], 0)
+    before = tf.concat([[0], tf.cumsum(tf.minimum(last_tokens - first_tokens + 1, room))], 0)
     splits = tf.cast(tf.searchsorted(first_tokens, tf.cast(ids.row_splits, tf.int32)), tf.int32)
     runs = _split_words(splits, before, room)
     firsts, lengths = tf.gather(before, runs[:, 0]), tf.gather(before, runs[:, 1]) - tf.gather(before, runs[:, 0])

@@ -113,8 +113,7 @@ def compile_task(task: Task, *, num_threads: int = 1) -> Task:
     check_keras(task, "compiled")
     with temporary_folder() as folder, task._answering():
         file = Path(folder) / TFLITE_FLOAT_FILE
-        lengths = Export().choose_lengths(task.max_length)
-        export_tflite(task.network(), file, lengths, output=task.output_name)
+        export_tflite(task.network(), file, Export().choose_lengths(task.max_length), output=task.output_name)
         attach_companions(task, file)
         # The runtime has mapped the file, which may then be removed.
         return load_exported(file, num_threads=num_threads)

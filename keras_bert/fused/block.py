@@ -86,8 +86,7 @@ class FusedBlock:
     def finish(self, inputs: Tensor, attended: Tensor) -> Tensor:
         """Computes the block after its attention, as `EncoderBlock._add_and_feed_forward`."""
         rows, projected = (tf.reshape(x, (-1, inputs.shape[-1])) for x in (inputs, attended))
-        bias = tf.zeros(inputs.shape[-1:])
-        return tf.reshape(self._add_and_feed_forward(rows, projected, bias), tf.shape(inputs))
+        return tf.reshape(self._add_and_feed_forward(rows, projected, tf.zeros(inputs.shape[-1:])), tf.shape(inputs))
 
     def _add_and_feed_forward(self, rows: Tensor, projected: Tensor, bias: Tensor) -> Tensor:
         """Inputs and attention outputs without their bias, rows (batch x length, hidden) -> rows."""

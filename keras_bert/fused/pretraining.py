@@ -88,8 +88,7 @@ class FusedPretrainingObjective(FusedObjective):
         matrix = tf.convert_to_tensor(self._model.get_layer("token_embedding").matrix())
         bias = self._model.get_layer(f"{_HEADS[name]}_bias").bias
         if name == "masked" and has_layer(self._model, "masked_token_columns"):
-            columns = self._model.get_layer("masked_token_columns").embeddings
-            matrix = tf.concat([matrix, columns.value], axis=1)
+            matrix = tf.concat([matrix, self._model.get_layer("masked_token_columns").embeddings.value], axis=1)
         return matrix, tf.convert_to_tensor(bias.value)
 
     def _over_vocabulary(self, name: str, states: dict[str, Any], batch: Batch, weights: Tensor) -> Sums:
@@ -124,5 +123,4 @@ class FusedReplacedTokensObjective(FusedObjective):
         hidden = (batch[name] for name in ("token_ids", "mask_positions", "mask_ids", "mask_weights"))
         token_ids, is_replaced = replacement.replace(tf.reshape(drawn, tf.shape(seeds[0])), *hidden)
         logits = call_model(self._model.get_layer("discriminator"), {**batch, "token_ids": token_ids}, training)
-        detection = measure_replaced(logits, is_replaced, batch["padding_mask"])
-        return self._masked.measure(states, batch) | detection
+        return self._masked.measure(states, batch) | measure_replaced(logits, is_replaced, batch["padding_mask"])

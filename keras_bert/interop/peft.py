@@ -136,8 +136,7 @@ def from_peft(folder: str | os.PathLike[str], task: Task, *, family: str | None 
             "`model.save_pretrained(folder, path_initial_model_for_weight_conversion=...)`, or merge it into its base"
         )
     tensors = open_file(folder / WEIGHTS_FILE)
-    lora = _read_lora(folder / ADAPTER_FILE, content, task, tensors, family)
-    adapter = task.adapt(lora)
+    adapter = task.adapt(_read_lora(folder / ADAPTER_FILE, content, task, tensors, family))
     try:
         _assign_weights(adapter, _names(task, family), tensors, folder / WEIGHTS_FILE)
     except ValueError:

@@ -85,8 +85,7 @@ def read_length_file(folder: Path) -> dict[str, Any]:
 def transformer_folder(folder: Path) -> Path:
     """The folder of the files of the transformer: the folder itself, or one in it that `modules.json` names."""
     modules = _read_modules(folder)
-    path = modules[0][1] if modules and modules[0][0] == "Transformer" else ""
-    return folder / path
+    return folder / (modules[0][1] if modules and modules[0][0] == "Transformer" else "")
 
 
 def makes_vectors(folder: Path) -> bool:

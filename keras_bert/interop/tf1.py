@@ -206,8 +206,7 @@ def _read_head(tensors: Mapping[str, Array], task: str | None, labels: Sequence[
 
 def _format(head: Head, tensors: Mapping[str, Any]) -> TensorNames:
     """Google's names, and our name for the head of a tagger unless the checkpoint has it as a classifier."""
-    tagger = head.task == "token_classification" and _mark("classification") not in tensors
-    return TF1_TAGGER if tagger else TF1
+    return TF1_TAGGER if head.task == "token_classification" and _mark("classification") not in tensors else TF1
 
 
 def _mark(task: str) -> str:

@@ -71,8 +71,7 @@ class BottleneckAdapter(keras.layers.Layer):
 
     def call(self, inputs: Tensor, outputs: Tensor, training: bool = False) -> Tensor:
         """Inputs (unused) and outputs (rows, units) of the frozen layer -> new outputs (rows, units)."""
-        hidden = self.activation_tap(gelu_erf(self.down(outputs)), training)
-        return ops.add(outputs, self.up(hidden))
+        return ops.add(outputs, self.up(self.activation_tap(gelu_erf(self.down(outputs)), training)))
 
 
 class SoftPrompt(keras.layers.Layer):

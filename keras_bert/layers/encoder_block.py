@@ -91,8 +91,7 @@ class EncoderBlock(TransformerBlock):
 
     def _add_and_feed_forward(self, inputs: Tensor, attended: Tensor, training: bool) -> Tensor:
         """Computes the block after its attention: inputs and attention outputs (batch, length, hidden) -> states."""
-        attended = self.attention_dropout(attended, training=training)
-        total = ops.add(as_rows(inputs), as_rows(attended))
+        total = ops.add(as_rows(inputs), as_rows(self.attention_dropout(attended, training=training)))
         x = self.attention_norm_tap(self.attention_norm(self.attention_sum_tap(total, training)), training)
         total = ops.add(x, self.feed_forward_dropout(self.feed_forward(x), training=training))
         x = self.feed_forward_norm_tap(self.feed_forward_norm(self.feed_forward_sum_tap(total, training)), training)

@@ -153,6 +153,5 @@ def find_threshold(confidences: Array, right: Array, precision: float) -> float 
     ordered = confidences[order]
     shares = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
     # A threshold cannot separate rows with equal confidences.
-    last = np.append(ordered[1:] != ordered[:-1], True)
-    reached = np.flatnonzero(last & (shares >= precision))
+    reached = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True) & (shares >= precision))
     return float(ordered[reached[-1]]) if len(reached) else None

@@ -125,8 +125,7 @@ def find_best_threshold(shares: Array, truth: Array) -> float:
     ordered = shares[order]
     scores = 2 * np.cumsum(truth[order]) / (np.arange(1, len(order) + 1) + truth.sum())
     # A threshold cannot separate rows with equal probabilities.
-    last = np.append(ordered[1:] != ordered[:-1], True)
-    best = int(np.where(last, scores, -1).argmax())
+    best = int(np.where(np.append(ordered[1:] != ordered[:-1], True), scores, -1).argmax())
     return _middle(shares, float(ordered[best]))
 
 

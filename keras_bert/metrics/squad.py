@@ -174,8 +174,7 @@ def _best_threshold(
     """
     order = sorted((key for key in no_answer_scores if key in golds), key=lambda key: no_answer_scores[key])
     gains = [scores[key] if golds[key] else -float(bool(predictions[key])) for key in order]
-    silent = sum(not texts for texts in golds.values())
-    totals = np.cumsum([silent, *gains])
+    totals = np.cumsum([sum(not texts for texts in golds.values()), *gains])
     best = int(totals.argmax())
     return float(100 * totals[best] / len(golds)), float(no_answer_scores[order[best - 1]]) if best else 0.0
 

@@ -102,8 +102,7 @@ class LayerwiseAdamW(keras.optimizers.Adam):
         rate, decay = self._scale(learning_rate, self._rates[index], self._decays[index])
         self.assign_add(first, ops.multiply(ops.subtract(gradient, first), 1 - self.beta_1))
         self.assign_add(second, ops.multiply(ops.subtract(ops.square(gradient), second), 1 - self.beta_2))
-        length = ops.add(ops.sqrt(second), self.epsilon)
-        change = ops.divide(ops.multiply(first, rate), length)
+        change = ops.divide(ops.multiply(first, rate), ops.add(ops.sqrt(second), self.epsilon))
         if decay is not None:
             change = ops.add(change, ops.multiply(variable, decay))
         self.assign_sub(variable, change)

@@ -61,8 +61,7 @@ def build_pretraining(
         use_bias=not has_prediction_head(config),
         name="masked_token_transform",
     )
-    states = decoded_states(encoder) if mask_decoder else sequence_output(encoder)
-    masked_states = transform(states, mask_positions)
+    masked_states = transform(decoded_states(encoder) if mask_decoder else sequence_output(encoder), mask_positions)
     scores = encoder.get_layer("token_embedding")(masked_states, reverse=True)
     if further:
         scores = OutputColumns(further, config.initializer_range, name="masked_token_columns")(masked_states, scores)

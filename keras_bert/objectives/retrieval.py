@@ -52,8 +52,7 @@ class RetrievalObjective(TaskObjective):
 
     def run(self, model: keras.Model, batch: Batch, training: bool) -> Any:
         """The vectors (texts, width) of queries, passages and negatives; queries are not padded to passages' length."""
-        outputs = [model(inputs, training=training) for inputs in _sides(model, batch)]
-        return self.answers(ops.concatenate(outputs))
+        return self.answers(ops.concatenate([model(inputs, training=training) for inputs in _sides(model, batch)]))
 
     def inputs(self, model: keras.Model, batch: Batch) -> dict[str, Any]:
         """The inputs of queries, passages and negatives for one call (texts, length), as long as passages are."""

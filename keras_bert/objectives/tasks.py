@@ -289,5 +289,4 @@ class QuestionAnsweringObjective(TaskObjective):
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`positions` (batch, 2), the most probable start and end outside of padding."""
-        inside = np.where(batch["padding_mask"][..., None] == 1, outputs, -np.inf)
-        return {"positions": inside.argmax(axis=1)}
+        return {"positions": np.where(batch["padding_mask"][..., None] == 1, outputs, -np.inf).argmax(axis=1)}

@@ -68,8 +68,7 @@ class Windows:
 
     def part(self, chosen: slice | Array) -> "Windows":
         """Some of the windows."""
-        fields = (getattr(self, field.name)[chosen] for field in dataclasses.fields(self))
-        return Windows(*fields)
+        return Windows(*(getattr(self, field.name)[chosen] for field in dataclasses.fields(self)))
 
 
 def cut_windows(

@@ -36,8 +36,7 @@ def decode(text: str, tags: Sequence[str], probabilities: Array, starts: Array, 
     entities = []
     for label, first, last in entities_of([tag if _is_tag(tag) else OUTSIDE for tag in tags]):
         start, end = int(starts[first]), end_with_marks(text, int(ends[last - 1]))
-        probability = float(probabilities[first:last].mean())
-        entities.append(Entity(label, text[start:end], start, end, probability))
+        entities.append(Entity(label, text[start:end], start, end, float(probabilities[first:last].mean())))
     return entities
 
 

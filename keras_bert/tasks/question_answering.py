@@ -96,8 +96,7 @@ def build_span_classifier(
     bias = keras.layers.Reshape((-1, 1), name="span_bias")(bias)
     # In this order: the other way round and with one row, Keras takes the bias for that of a convolution, which the
     # TFLite converter refuses.
-    outputs = keras.layers.Add(name="span_logits")([bias, logits])
-    return keras.Model(encoder.input, outputs, name="question_answering")
+    return keras.Model(encoder.input, keras.layers.Add(name="span_logits")([bias, logits]), name="question_answering")
 
 
 def separator_of(model: keras.Model) -> int | None:

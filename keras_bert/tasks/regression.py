@@ -133,8 +133,7 @@ class Regression(Task):
 
     def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
         """One less the difference of the numbers (rows, 1), as a share of what the reference's span."""
-        span = max(float(np.ptp(reference)), 1e-6)
-        return np.clip(1 - np.abs(reference - candidate)[:, 0] / span, 0, 1)
+        return np.clip(1 - np.abs(reference - candidate)[:, 0] / max(float(np.ptp(reference)), 1e-6), 0, 1)
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         """See `Task.objective`."""

@@ -49,8 +49,7 @@ class WordRows:
         """`[CLS]`, the tokens, `[SEP]` as the encoder's inputs (rows, longest + 2), int32."""
         rows, width = self.token_ids.shape[0], self.token_ids.shape[1] + 2
         token_ids = np.full((rows, width), pad_id, "int32")
-        inside = np.arange(width - 2) < self.lengths[:, None]
-        token_ids[:, 1:-1] = np.where(inside, self.token_ids, pad_id)
+        token_ids[:, 1:-1] = np.where(np.arange(width - 2) < self.lengths[:, None], self.token_ids, pad_id)
         token_ids[:, 0] = cls_id
         token_ids[np.arange(rows), self.lengths + 1] = sep_id
         padding_mask = (np.arange(width) < self.lengths[:, None] + 2).astype("int32")

@@ -88,5 +88,4 @@ def gather_values(part: tf.RaggedTensor, mask: tf.Tensor, columns: tf.Tensor) ->
     """
     indices = tf.cast(part.row_starts(), tf.int32)[:, tf.newaxis] + columns
     # One more value, so that indices of rows without values are valid.
-    values = tf.concat([part.flat_values, [0]], axis=0)
-    return tf.gather(values, tf.where(mask, indices, 0))
+    return tf.gather(tf.concat([part.flat_values, [0]], axis=0), tf.where(mask, indices, 0))

@@ -91,8 +91,7 @@ def _learn_unigram(texts: Iterable[str], size: int, lowercase: bool) -> str:
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
     tokenizer = Tokenizer(models.Unigram())
-    steps = [normalizers.NFKC(), *([normalizers.Lowercase()] if lowercase else [])]
-    tokenizer.normalizer = normalizers.Sequence(steps)
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), *([normalizers.Lowercase()] if lowercase else [])])
     # `Metaspace` alone splits words at spaces only, and leaves line ends and tabs inside tokens.
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
     tokenizer.decoder = decoders.Metaspace()

@@ -35,8 +35,7 @@ def paired_difference(values: Sequence[float], baseline: Sequence[float]) -> Dif
     from scipy.special import stdtr
 
     half = half_width(len(differences)) * error * math.sqrt(len(differences))
-    p = 2 * float(stdtr(len(differences) - 1, -abs(mean) / error))
-    return Difference(mean, mean - half, mean + half, p)
+    return Difference(mean, mean - half, mean + half, 2 * float(stdtr(len(differences) - 1, -abs(mean) / error)))
 
 
 def half_width(seeds: int) -> float:

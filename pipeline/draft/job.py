@@ -84,8 +84,7 @@ def draft_job(request: DraftRequest, checkpoint: Checkpoint, name: str = "") -> 
     name = name or name_job(request.train)
     draft = propose_settings(name, guess.source, checkpoint, rows, tokens)
     remarks = [*guess.reasons, *describe_rows(rows, tokens)]
-    time = None if draft.works is None else estimate_seconds(draft.works)
-    return DraftedJob(name, remarks, draft.tables, time)
+    return DraftedJob(name, remarks, draft.tables, None if draft.works is None else estimate_seconds(draft.works))
 
 
 def write_job_file(job: DraftedJob, file: Path, title: str, *, overwrite: bool = False) -> list[str]:
@@ -158,8 +157,7 @@ def name_job(path: str) -> str:
     stem = file.partition(".")[0]
     if stem.lower() in _COMMON_STEMS and folders:
         stem = folders[-1]
-    name = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")
-    return name[:MAX_NAME_LENGTH] or "model"
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")[:MAX_NAME_LENGTH] or "model"
 
 
 def _with_paths_from(table: SettingsTable, folder: Path) -> SettingsTable:

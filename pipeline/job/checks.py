@@ -183,9 +183,8 @@ def check_data(settings: Settings) -> list[str]:
     warnings, folder = check_examples(settings), settings.push.path()
     if folder is not None:
         try:
-            existing = next(path for path in (folder, *folder.parents) if path.exists())
             # Permissions are not enough: in /proc nobody can make a folder, whatever its permissions.
-            tempfile.TemporaryDirectory(dir=existing).cleanup()
+            tempfile.TemporaryDirectory(dir=next(path for path in (folder, *folder.parents) if path.exists())).cleanup()
         except OSError as error:
             raise InputError(
                 f"push.folder must be a folder that can be written to or made, got {folder}: {error.strerror}"

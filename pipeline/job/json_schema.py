@@ -52,8 +52,7 @@ class _Generator(GenerateJsonSchema):
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
         """Uses `anyOf`: a table with few keys may match several kinds, which `oneOf` would refuse."""
-        union = super().tagged_union_schema(schema)
-        return {"anyOf": union["oneOf"]}
+        return {"anyOf": super().tagged_union_schema(schema)["oneOf"]}
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
         return _described(super().dataclass_schema(schema), schema["cls"])

@@ -82,8 +82,7 @@ class ForkedChild:
                 self._process.start()
             with contextlib.suppress(BrokenPipeError):
                 # The environment may have changed since the fork server started.
-                cluster = os.environ.get(TF_CONFIG)
-                self._connection.send((component, dict(arguments), folders or StepFolders(), cluster))
+                self._connection.send((component, dict(arguments), folders or StepFolders(), os.environ.get(TF_CONFIG)))
         except BaseException:
             self.end()
             raise

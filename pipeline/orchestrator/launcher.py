@@ -162,8 +162,7 @@ class Launcher:
     def reuse(self, plan: StepPlan) -> dict[str, StoredArtifact]:
         """Records a hit and returns its outputs."""
         assert plan.hit is not None
-        execution = self._execution(plan, "cached", 0.0)
-        self._store.record(execution, plan.present_inputs(), plan.hit, plan.ingredients)
+        self._store.record(self._execution(plan, "cached", 0.0), plan.present_inputs(), plan.hit, plan.ingredients)
         return plan.hit
 
     @contextlib.contextmanager
@@ -283,8 +282,7 @@ class Launcher:
                 if target.exists():
                     target.rename(launched.staging / f"{name}-replaced")
                 output.path.rename(target)
-                relative = target.relative_to(self._root).as_posix()
-                new[name] = NewArtifact(type(output).__name__, fingerprint, relative)
+                new[name] = NewArtifact(type(output).__name__, fingerprint, target.relative_to(self._root).as_posix())
             for folder in (home, home.parent, self._root):
                 sync(folder)
             execution = self._execution(plan, "ran", seconds, cost=outcome.cost)

@@ -22,8 +22,7 @@ class Estimate(NamedTuple):
     def of(cls, durations: Mapping[str, float | None]) -> Self:
         """The sum of the durations of steps in seconds; None marks an unknown one."""
         measured = {name: seconds for name, seconds in durations.items() if seconds is not None}
-        unmeasured = tuple(name for name in durations if name not in measured)
-        return cls(sum(measured.values()), tuple(measured), unmeasured)
+        return cls(sum(measured.values()), tuple(measured), tuple(name for name in durations if name not in measured))
 
 
 class Watcher:

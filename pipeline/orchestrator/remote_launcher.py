@@ -110,8 +110,7 @@ class RemoteLauncher(Launcher):
         """Whether the address has an artifact; only one that checks more than its own files is downloaded for that."""
         if stored.path is None or not self._remote.holds(stored):
             return False
-        artifact = super().output(node, name, stored)
-        checks_more = type(artifact).is_intact is not Artifact.is_intact
+        checks_more = type(super().output(node, name, stored)).is_intact is not Artifact.is_intact
         return not checks_more or (self._remote.pull(stored) and super()._is_intact(node, name, stored))
 
     def _damaged(self, stored: StoredArtifact) -> InputError:

@@ -143,8 +143,7 @@ class RemoteStore(Store):
         """Uploads the new artifacts, then records the execution: before its entry nobody knows of them."""
         for new in outputs.values():
             upload_artifact(self.objects, self._root / new.path, f"{new.path}/{self._logs[execution.run]}")
-        number = self._record(execution, inputs, ingredients, new=outputs)
-        first = number << _OUTPUTS
+        first = self._record(execution, inputs, ingredients, new=outputs) << _OUTPUTS
         return {name: StoredArtifact(first + index, *new) for index, (name, new) in enumerate(outputs.items())}
 
     def record(

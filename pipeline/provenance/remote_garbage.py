@@ -52,7 +52,6 @@ def remove_remote_garbage(store: RemoteStore, root: Path, garbage: Garbage) -> N
     store.forget(paths)
     for place in garbage.artifacts:
         # Without its manifest the rest is not an artifact.
-        names = sorted(store.objects.find_all(place), key=lambda name: not name.endswith(f"/{MANIFEST}"))
-        store.objects.remove(names)
+        store.objects.remove(sorted(store.objects.find_all(place), key=lambda name: not name.endswith(f"/{MANIFEST}")))
     for path in (*paths, *garbage.logs):
         shutil.rmtree(root / path, ignore_errors=True)

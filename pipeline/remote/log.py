@@ -62,8 +62,7 @@ class RunLog:
         """
         run = content["joins"]
         while not self._store.create_json(entry_name(number, START), content | {"joins": run}):
-            other = self._store.read_json(entry_name(number, START))
-            run = run or joined_run(number, other)
+            run = run or joined_run(number, self._store.read_json(entry_name(number, START)))
             number += 1
         return number, run or number
 

@@ -28,8 +28,7 @@ def open_mirror(address: str) -> Path:
     if not file.is_file():
         staging = root.with_name(f".{root.name}-{uuid.uuid4().hex}")
         # Two machines never share a name, even if one has a copy of the other's cache.
-        content = {"address": store.address, "mirror": uuid.uuid4().hex}
-        staging.write_text(json.dumps(content) + "\n")
+        staging.write_text(json.dumps({"address": store.address, "mirror": uuid.uuid4().hex}) + "\n")
         # Of processes that make the mirror at once, all keep the name of the first.
         try:
             os.link(staging, file)

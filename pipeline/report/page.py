@@ -81,8 +81,7 @@ def _render(template: str, **content: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    colors = list(zip(COLORS, DARK_COLORS, strict=True))
-    return environment.get_template(template).render(colors=colors, **content)
+    return environment.get_template(template).render(colors=list(zip(COLORS, DARK_COLORS, strict=True)), **content)
 
 
 class CapabilitySection(NamedTuple):

@@ -48,8 +48,7 @@ def draw_steps(record: RunRecord) -> Drawing:
     for step in record.steps:
         notes[step.name] = step.done.state, f"{step.done.state}, {format_seconds(step.done.seconds)}"
         if step.done.state == "cached" and step.made is not None:
-            note = f"cached, {format_seconds(step.made.seconds)} in run {step.made.run}"
-            notes[step.name] = "cached", note
+            notes[step.name] = "cached", f"cached, {format_seconds(step.made.seconds)} in run {step.made.run}"
     reads = {**find_reads(record.steps), **record.missed}
     depths = find_depths(reads)
     widths = {

@@ -131,8 +131,7 @@ def _figures(metrics: Metrics) -> Iterator[tuple[str, str]]:
     for name in dict.fromkeys((metrics.shipped, "teacher")):
         if name in metrics.models:
             scores = metrics.models[name].metrics.items()
-            figures = (f"{key.replace('_', ' ')} {format_score(value, key)}" for key, value in scores)
-            yield name, ", ".join(figures)
+            yield name, ", ".join(f"{key.replace('_', ' ')} {format_score(value, key)}" for key, value in scores)
     if metrics.calibration is not None:
         temperature = metrics.calibration["temperature"]
         yield (

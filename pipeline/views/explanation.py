@@ -101,8 +101,7 @@ def explain_text(
             raise ValueError(f"TEXT must hold a word that the model reads, got {text!r}")
         for path, task in zip(models, tasks, strict=True):
             row = first if task is tasks[0] else first.for_task(task)
-            rows = [(row.tokens, row.features)]
-            attention = next(attend(task, rows)) if is_keras_model(task.model) else None
+            attention = next(attend(task, [(row.tokens, row.features)])) if is_keras_model(task.model) else None
             explanations.append(
                 ModelReasons(display_path(path), attribute(task, row, chosen, baseline, steps), attention)
             )

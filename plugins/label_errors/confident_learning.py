@@ -50,8 +50,7 @@ def confident_joint(labels: Array, probabilities: Array) -> Array:
     classes = probabilities.shape[1]
     reaches = probabilities >= confident_thresholds(labels, probabilities) - _TOLERANCE
     # If several classes reach their thresholds, the most probable class of all is taken, as in cleanlab.
-    several = reaches.sum(axis=1) > 1
-    guesses = np.where(several, probabilities.argmax(axis=1), reaches.argmax(axis=1))
+    guesses = np.where(reaches.sum(axis=1) > 1, probabilities.argmax(axis=1), reaches.argmax(axis=1))
     counted = reaches.any(axis=1)
     # Fortran order gives sums the rounding errors of cleanlab, which decide ties between equal counts.
     counts = np.zeros((classes, classes), order="F")

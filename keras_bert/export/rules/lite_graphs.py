@@ -96,8 +96,7 @@ def _kind(code: Any) -> tuple[str, bool]:
 def _operation(place: str, operation: Any, kind: str, built_in: bool) -> Operation:
     # -1 is an absent optional input.
     inputs = tuple(int(index) for index in operation.inputs if index >= 0)
-    outputs = tuple(int(index) for index in operation.outputs)
-    return Operation(place, kind, built_in, inputs, outputs)
+    return Operation(place, kind, built_in, inputs, tuple(int(index) for index in operation.outputs))
 
 
 def _tensor(tensor: Any, constant: bool) -> Tensor:

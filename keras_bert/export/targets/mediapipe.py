@@ -47,8 +47,7 @@ class MediaPipe(ExportTarget):
         from keras_bert.export.mediapipe import export_mediapipe
 
         self.check(source.task, source.recipe)
-        path = source.folder / MEDIAPIPE.name
-        export_mediapipe(source.task, path, source.quantization, source.calibration_rows)
+        export_mediapipe(source.task, source.folder / MEDIAPIPE.name, source.quantization, source.calibration_rows)
 
     def compare(self, source: ExportInputs, file: ExportedFile, sample: ComparisonRows) -> dict[str, Any]:
         """See `ExportTarget`; also measures the share of texts with other token ids in MediaPipe than in training."""
@@ -56,8 +55,7 @@ class MediaPipe(ExportTarget):
         from keras_bert.export.mediapipe_text import measure_other_ids
 
         measured = compare_answers(source, file, sample)
-        texts = sample.read_texts()
-        share = measure_other_ids(source.task.tokenizer, texts)
+        share = measure_other_ids(source.task.tokenizer, sample.read_texts())
         if share:
             logger.warning("%s", describe_other_ids(share))
         return {**measured, OTHER_IDS: share}

@@ -66,8 +66,7 @@ def draw_planned_blocks(longest: int, size: int, heads: int, count: int, seed: i
     blocks = longest // size
     middle = np.arange(1, blocks - 1, dtype=np.int32)
     last = _PLAN_END // size - 1 if 2 * size < _PLAN_END else blocks - 1
-    tables = [_draw_table(random, middle, blocks, last, count, size) for _ in range(heads)]
-    return np.stack(tables)
+    return np.stack([_draw_table(random, middle, blocks, last, count, size) for _ in range(heads)])
 
 
 def _draw_table(random: Tensor, middle: Array, blocks: int, last: int, count: int, size: int) -> Array:
@@ -206,8 +205,7 @@ class BigBirdAttention(ConfiguredAttention):
         """
         batch, heads, count, size, width = ops.shape(blocks)
         flat_numbers = ops.reshape(ops.add(numbers, (ops.arange(heads) * count)[:, None, None]), (-1,))
-        flat_blocks = ops.reshape(blocks, (batch, -1, size * width))
-        gathered = ops.take(flat_blocks, flat_numbers, axis=1)
+        gathered = ops.take(ops.reshape(blocks, (batch, -1, size * width)), flat_numbers, axis=1)
         return ops.reshape(gathered, (batch, heads, -1, self.variant.random_blocks * size, width))
 
     def full_probabilities(self, recorded: Sequence[Any], length: int, global_tokens: Any = None) -> Any:
@@ -231,8 +229,7 @@ class BigBirdBlock(EncoderBlock):
     """BigBird's encoder block: BERT's block with `BigBirdAttention`."""
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], index: int, **kwargs: Any) -> None:
-        attention = BigBirdAttention(config, index, name="attention", dtype=kwargs.get("dtype"))
-        super().__init__(config, attention, **kwargs)
+        super().__init__(config, BigBirdAttention(config, index, name="attention", dtype=kwargs.get("dtype")), **kwargs)
         self.index = index
 
 

@@ -203,8 +203,7 @@ class DeBERTaAttention(ConfiguredAttention):
             probabilities = self._attention_probabilities(sum(given, attention_bias), training)
         else:
             probabilities = self._relative_probabilities(attention_bias, scores, by_query, by_key, training)
-        context = ops.matmul(probabilities, value)
-        return self._join_heads(context, query_shape, training)
+        return self._join_heads(ops.matmul(probabilities, value), query_shape, training)
 
     def _relative_probabilities(
         self, bias: Tensor, content: Tensor, by_query: Tensor, by_key: Tensor, training: bool
@@ -214,8 +213,7 @@ class DeBERTaAttention(ConfiguredAttention):
 
     def _columns(self, x: Tensor) -> Tensor:
         """(distances, hidden) -> (1, heads, head_size, distances)."""
-        heads = ops.reshape(x, (1, -1, self.num_heads, self.head_size))
-        return ops.transpose(heads, (0, 2, 3, 1))
+        return ops.transpose(ops.reshape(x, (1, -1, self.num_heads, self.head_size)), (0, 2, 3, 1))
 
 
 @keras.saving.register_keras_serializable("keras_bert")

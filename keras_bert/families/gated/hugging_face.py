@@ -41,8 +41,7 @@ def _translate_nomic(content: Mapping[str, Any]) -> dict[str, Any]:
     """Translates the keys of NomicBERT's own code to transformers'; its scaling starts behind the trained positions."""
     translated = {_OLD_NOMIC.get(key, key): value for key, value in content.items() if key != "auto_map"}
     if "n_positions" in content and content.get("max_trained_positions"):
-        trained = min(content["n_positions"], content["max_trained_positions"])
-        translated["max_position_embeddings"] = trained
+        translated["max_position_embeddings"] = min(content["n_positions"], content["max_trained_positions"])
     if "rotary_emb_base" in content:
         translated["rope_parameters"] = {"rope_theta": content["rotary_emb_base"]}
     return translated

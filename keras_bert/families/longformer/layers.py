@@ -126,8 +126,7 @@ class LongformerAttention(ConfiguredAttention):
         keys, values = self._neighbourhoods(key), self._neighbourhoods(value)
         scores = ops.add(ops.matmul(queries, transpose_blocks(keys)), self._local_bias(bias, is_global))
         if is_global.shape[2] == 0:
-            context = ops.matmul(self._attention_probabilities(scores, training), values)
-            return join_blocks(context)[:, :, :length]
+            return join_blocks(ops.matmul(self._attention_probabilities(scores, training), values))[:, :, :length]
         to_global = ops.matmul(pad_to_blocks(query, self.reach), ops.transpose(key[:, :, :first], (0, 1, 3, 2)))
         global_bias = ops.transpose(ops.multiply(ops.subtract(1.0, is_global), MASK_BIAS), (0, 1, 3, 2))
         to_global = split_blocks(ops.add(to_global, global_bias), self.reach)
@@ -182,8 +181,7 @@ class LongformerAttention(ConfiguredAttention):
         full = keys[:, :, :length, self.reach : self.reach + length]
         if first:
             full[..., :first] += local[..., :first].reshape(batch, heads, -1, first)[:, :, :length]
-            is_global = global_tokens[:, None, :, None] > 0
-            full[:, :, :first] = np.where(is_global, recorded[1], full[:, :, :first])
+            full[:, :, :first] = np.where(global_tokens[:, None, :, None] > 0, recorded[1], full[:, :, :first])
         return full
 
 

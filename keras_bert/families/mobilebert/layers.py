@@ -101,8 +101,7 @@ class MobileBERTBlock(TransformerBlock):
         self.output_dropout = Dropout(settings.dropout, name="output_dropout", **policy)
         for part in parts:
             epsilon = TORCH_EPSILON if part == "feed_forward" else settings.layer_norm_epsilon
-            norm = make_norm(variant.normalization, epsilon, name=f"{part}_norm", **policy)
-            setattr(self, f"{part}_norm", norm)
+            setattr(self, f"{part}_norm", make_norm(variant.normalization, epsilon, name=f"{part}_norm", **policy))
             setattr(self, f"{part}_norm_tap", Tap(f"{part}_norm_tap"))
 
     def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any) -> None:
