@@ -68,8 +68,7 @@ def mine_hard_negatives(
     content["truncated_share"]["train"] = round(encoding.cut[True] / max(1, encoding.cut.total()), 4)
     write_rows(mined.file("train.jsonl.gz"), task_rows, result.rows)
     # The schema describes queries, which do not change.
-    unchanged = [SCHEMA_FILE, *(f"{split}.{kind}" for split in SPLITS[1:] for kind in ("tfrecord", "jsonl.gz"))]
-    for name in unchanged:
+    for name in [SCHEMA_FILE, *(f"{split}.{kind}" for split in SPLITS[1:] for kind in ("tfrecord", "jsonl.gz"))]:
         shutil.copyfile(examples.file(name), mined.file(name))
     write_features(mined.path, content)
     counts = {"mined": result.mined, "filtered": result.filtered, "without": result.without}

@@ -61,7 +61,6 @@ def score_with_reranker(
     task = reranker.load()
     score = similarities(task, scale) if isinstance(task, Embedding) else functools.partial(_find_logits, task)
     task_rows, given = TASK_ROWS[RetrievalRows.name], given_answers(RetrievalRows.name)
-    prompts = Prompts(**content["settings"]["prompts"])
     encoding = Encoding(
         load_tokenizer(vocabulary.path),
         [],
@@ -69,7 +68,7 @@ def score_with_reranker(
         stride=0,
         max_query_length=0,
         has_teacher_answers=True,
-        prompts=prompts,
+        prompts=Prompts(**content["settings"]["prompts"]),
     )
     splits = {split: read_rows(examples, split) for split in SPLITS}
     done, total = 0, sum(len(rows) for split, rows in splits.items() if split != "test")

@@ -274,7 +274,6 @@ def ingest_rows(settings: Settings, vocabulary: Handle[Vocabulary], corpus: Hand
     """The step that tokenizes a job's examples with a vocabulary."""
     # The built-in rows come from the same files as the built-in corpus. Their splits are made of whole files, so the
     # corpus is not searched for them.
-    searched = None if isinstance(settings.examples, DocstringTask) else corpus
     return ingest_examples(
         vocabulary=vocabulary,
         source=settings.examples,
@@ -283,7 +282,7 @@ def ingest_rows(settings: Settings, vocabulary: Handle[Vocabulary], corpus: Hand
         max_query_length=settings.max_query_length,
         prompts=settings.prompts(),
         unlabelled=settings.unlabelled if settings.unlabelled and settings.unlabelled.has_teacher_answers else None,
-        corpus=searched,
+        corpus=None if isinstance(settings.examples, DocstringTask) else corpus,
         beam=settings.beam,
     )
 
@@ -338,10 +337,9 @@ def _pretraining_data(settings: Settings) -> PretrainingData:
         corpus = remove_leaks(corpus=corpus, source=source, beam=settings.beam).output(Corpus)
     if imported is None:
         table = settings.vocabulary
-        learnt = build_vocabulary(
+        vocabulary = build_vocabulary(
             corpus=corpus, kind=table.kind, size=table.size, lowercase=table.lowercase, beam=settings.beam
-        )
-        vocabulary = learnt.output(Vocabulary)
+        ).output(Vocabulary)
     else:
         vocabulary = imported.output(Vocabulary)
     masked = mask_examples(

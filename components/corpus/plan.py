@@ -133,8 +133,7 @@ def make_plan(partitions: Sequence[Partition], links: Sequence[Links], scratch: 
         tally.add(rows)
         repeats = np.flatnonzero(rows["kept"] != NOBODY)
         originals = rows["kept"][repeats]
-        numbers = as_number(partition.number, repeats)
-        requests.append(split_number(originals)[0], np.stack([originals, numbers], axis=1))
+        requests.append(split_number(originals)[0], np.stack([originals, as_number(partition.number, repeats)], axis=1))
         marked.append(partition._replace(rows=str(folder / f"{uuid.uuid4().hex}.rows.npy")))
         np.save(marked[-1].rows, rows)
     requests.flush()

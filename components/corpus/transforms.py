@@ -239,8 +239,7 @@ def _plan(
     if problems or not partitions or clashes:
         problem = min(problems).text if problems else f"{_EMPTY} only blank text"
         if clashes and not problems:
-            rows = clashes[0].load()[list(clashes[0].clash)]
-            records = list(read_texts(clashes[0].texts, rows))
+            records = list(read_texts(clashes[0].texts, clashes[0].load()[list(clashes[0].clash)]))
             sources = " and ".join(json.loads(note)["source"] for _, note in records)
             id_ = json.loads(records[0][0])["id"]
             problem = f"the id of a document must be unique, got {id_!r} with different texts in {sources}"

@@ -77,12 +77,11 @@ def describe_heads(
     network, importance = task.network(), None
     if has_prunable_blocks(config_of(network)):
         importance = [block.heads.round(6).tolist() for block in measure_importance(network, task.objective(), batches)]
-    ablation = leave_one_head_out(task, batches[:_ABLATION_BATCHES])
     return HeadReport(
         name,
         statistics.kind.tolist(),
         statistics.entropy.round(4).tolist(),
-        np.round(-ablation.drops, 6).tolist(),
+        np.round(-leave_one_head_out(task, batches[:_ABLATION_BATCHES]).drops, 6).tolist(),
         importance,
         statistics.positions.round(4).tolist(),
     )

@@ -57,8 +57,7 @@ def local_folder(address: str, select: Callable[[Iterable[str]], Iterable[str]] 
 
 
 def _place(address: str, states: dict[str, ObjectState]) -> Path:
-    content = repr((address, sorted(states.items())))
-    return downloads_folder() / hashlib.sha256(content.encode()).hexdigest()[:32]
+    return downloads_folder() / hashlib.sha256(repr((address, sorted(states.items()))).encode()).hexdigest()[:32]
 
 
 def _fill(folder: Path, address: str, download: Callable[[Path], None]) -> None:

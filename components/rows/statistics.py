@@ -26,12 +26,11 @@ def tally_rows(
     """
     inside = np.arange(rows.token_ids.shape[1]) < rows.lengths[:, None]
     maskable = int(candidates.sum())
-    unknown = int(((rows.token_ids == unknown_id) & inside).sum())
     tally: Tally = {
         "rows": len(rows.lengths),
         "tokens": int(rows.lengths.sum()),
         "maskable": maskable,
-        "unknown": unknown,
+        "unknown": int(((rows.token_ids == unknown_id) & inside).sum()),
         "lengths": np.bincount(rows.lengths).tolist(),
     }
     if rows.labels is not None:

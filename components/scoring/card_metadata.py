@@ -27,23 +27,22 @@ def render_metadata(
     from huggingface_hub import EvalResult, ModelCardData
 
     tag = TASK_SCORING[task].pipeline_tag
-    results = [
-        EvalResult(
-            task_type=tag,
-            dataset_type=name,
-            dataset_name=f"test rows of {name}",
-            dataset_split="test",
-            metric_type=metric,
-            metric_value=score.mean,
-        )
-        for metric, score in metrics.shipped_model.metrics.items()
-    ]
     data = ModelCardData(
         pipeline_tag=tag,
         library_name="keras-bert-edge",
         base_model=(origin and origin.repository) or None,
         model_name=name,
-        eval_results=results,
+        eval_results=[
+            EvalResult(
+                task_type=tag,
+                dataset_type=name,
+                dataset_name=f"test rows of {name}",
+                dataset_split="test",
+                metric_type=metric,
+                metric_value=score.mean,
+            )
+            for metric, score in metrics.shipped_model.metrics.items()
+        ],
         tags=sorted({tag for file, tag in _TAGS.items() if file in records}),
         **({} if origin is None else origin.license),
     )

@@ -30,8 +30,7 @@ def compare_confidences(folder: Path, rows: Sequence[Any]) -> list[Drift]:
             return []
         edges, counts = (calibration["confidences"][name] for name in ("edges", "counts"))
         task = load_exported(folder)
-        logits = TASK_SCORING[task.name].logits(task, sample_rows(rows))
-        got = count_bins(row_confidences(calibration, logits), edges)
+        got = count_bins(row_confidences(calibration, TASK_SCORING[task.name].logits(task, sample_rows(rows))), edges)
         return [compare_bins("confidences", counts, got, edges)] if any(got) else []
     except (OSError, KeyError, TypeError, ValueError, RecursionError, ArithmeticError) as error:
         reason = f"the entry {error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())

@@ -99,8 +99,7 @@ def _map(file: str, compression: Compression) -> bytes | mmap.mmap:
 
 
 def _map_stream(stream: IO[bytes]) -> bytes | mmap.mmap:
-    size = stream.seek(0, 2)
-    return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+    return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if stream.seek(0, 2) else b""
 
 
 def _find_records(data: bytes | mmap.mmap) -> NDArray[np.int64]:

@@ -23,8 +23,7 @@ def scores_without(task: Task, row: ExplainedRow, empty: int, hidden: Array) -> 
     """The scores, float64 (rows,), of a row with words replaced: `hidden`, bool (rows, words), by the id `empty`."""
     rows = {name: np.repeat(array, len(hidden), axis=0) for name, array in row.features.items()}
     # Special tokens are word -1: the last column, which is never hidden.
-    replaced = np.pad(hidden, ((0, 0), (0, 1)))[:, row.tokens.words]
-    rows["token_ids"][replaced] = empty
+    rows["token_ids"][np.pad(hidden, ((0, 0), (0, 1)))[:, row.tokens.words]] = empty
     batches = (
         {name: array[None] for name, array in outputs.items()} if isinstance(outputs, dict) else outputs[None]
         for outputs in task.forward(rows)

@@ -70,8 +70,7 @@ def _nodes_of(path: str | os.PathLike[str], *, fused: bool) -> tuple[Sequence[An
 
 def _type_of(node: Mapping[str, Any]) -> str:
     """Returns the type of the first operand, with which the node computes."""
-    types = [*node["operand_types"], *node["result_types"]]
-    return np.dtype(types[0]).name
+    return np.dtype([*node["operand_types"], *node["result_types"]][0]).name
 
 
 def _reason(node: Mapping[str, Any], ran: Sequence[Mapping[str, Any]], steps: Mapping[int, float]) -> str:

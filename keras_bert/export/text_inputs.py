@@ -28,7 +28,6 @@ class TextInputs(NamedTuple):
         if self.places == "none":
             rows = self.tokenizer.encode(*texts, max_length=max_length)
         else:
-            whole_words = self.places == "words"
-            rows = self.tokenizer.encode_with_offsets(*texts, max_length=max_length, whole_words=whole_words)
+            rows = self.tokenizer.encode_with_offsets(*texts, max_length=max_length, whole_words=self.places == "words")
         # The tokenizer's operations lose the static shape of one row.
         return {name: tf.reshape(values, (1, max_length)) for name, values in rows.items()}

@@ -207,8 +207,7 @@ def _names(task: Task, family: str | None) -> dict[str, Foreign]:
 
 def _base_names(task: Task, family: str | None) -> tuple[TensorNames, str]:
     """The names of the base model's tensors, and the prefix that they lack in a model without a head."""
-    pooler = has_layer(task.model, "pooler")
-    kind: Family = family_of(config_of(task.model), family, pooler=pooler)
+    kind: Family = family_of(config_of(task.model), family, pooler=has_layer(task.model, "pooler"))
     head = head_of(task).task
     return hugging_face_format(kind, head), kind.prefix if head == "embedding" else ""
 

@@ -116,8 +116,7 @@ class LayerwiseAdamW(keras.optimizers.Adam):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        settings = {"decoupled_decay": self.decoupled_decay, "layer_decay": self.layer_decay}
-        return {**super().get_config(), **settings}
+        return {**super().get_config(), "decoupled_decay": self.decoupled_decay, "layer_decay": self.layer_decay}
 
 
 def _depth(path: str) -> int | None:

@@ -215,8 +215,7 @@ class RegressionObjective(TaskObjective):
 
 
 def _errors(outputs: Tensor, batch: Batch) -> Tensor:
-    numbers = ops.reshape(ops.cast(outputs, "float32"), (-1,))
-    return numbers - ops.cast(batch["value"], "float32")
+    return ops.reshape(ops.cast(outputs, "float32"), (-1,)) - ops.cast(batch["value"], "float32")
 
 
 @dataclasses.dataclass(frozen=True)

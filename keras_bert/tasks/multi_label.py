@@ -87,8 +87,7 @@ class MultiLabelClassification(TextClassifier):
 
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments after the first two."""
-        chosen = {"thresholds": list(self.thresholds), "label_precision": self.label_precision}
-        return {**super().settings(), **chosen}
+        return {**super().settings(), "thresholds": list(self.thresholds), "label_precision": self.label_precision}
 
     def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
         """The share of the labels about which two models decide alike, row by row."""

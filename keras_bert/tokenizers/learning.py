@@ -68,10 +68,9 @@ def _learn_bpe(texts: Iterable[str], size: int, lowercase: bool) -> str:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     # The mask token includes the space in front of it.
-    special = [*_BPE_SPECIAL[:-1], AddedToken(_BPE_SPECIAL[-1], lstrip=True, special=True)]
     trainer = trainers.BpeTrainer(
         vocab_size=size,
-        special_tokens=special,
+        special_tokens=[*_BPE_SPECIAL[:-1], AddedToken(_BPE_SPECIAL[-1], lstrip=True, special=True)],
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )

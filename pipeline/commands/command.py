@@ -137,8 +137,7 @@ def refresh_commits(options: SimpleNamespace) -> None:
             if isinstance(item, str) and is_hub_address(item) and name not in ("texts", "second"):
                 pin_address(item, refresh=True)
             elif (isinstance(item, Path) and item.suffix == ".toml") or (name, item) == ("settings", None):
-                tables = override_tables(read_tables(item or DEFAULT_JOB), read_overrides(options))
-                pin_addresses(tables, refresh=True)
+                pin_addresses(override_tables(read_tables(item or DEFAULT_JOB), read_overrides(options)), refresh=True)
 
 
 refresh_option = click.option(

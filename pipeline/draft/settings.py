@@ -103,6 +103,5 @@ def _source_settings(source: AnySource) -> list[Setting]:
     missing = [name for name in SPLITS if getattr(source, name) is None]
     if missing:
         train = settings[0]
-        note = f"a tenth of the rows each for {' and '.join(missing)} is taken out of it"
-        settings[0] = train._replace(reason=note)
+        settings[0] = train._replace(reason=f"a tenth of the rows each for {' and '.join(missing)} is taken out of it")
     return settings

@@ -211,8 +211,7 @@ class Launcher:
                         log=str(log),
                         lock=str(process_lock_file(self._root, plan.key)),
                     )
-                    python = self._machine.python
-                    child = LaunchedChild(prefix, python, request, arguments, folders, messages, watcher)
+                    child = LaunchedChild(prefix, self._machine.python, request, arguments, folders, messages, watcher)
                 else:
                     child = ForkedChild(node.component, arguments, log, watcher, self._preload, folders)
             stack.enter_context(child)

@@ -28,13 +28,12 @@ def draw_reliability(reliability: Mapping[str, Sequence[Mapping[str, float] | No
             points = [(100 * bin_["confidence"], 100 * bin_["accuracy"]) for bin_ in bins]
             axes.plot(*zip(*points, strict=True), color=COLORS[1], linewidth=1.2, zorder=2)
             for (x, y), bin_ in zip(points, bins, strict=True):
-                size = max(2.5, _LARGEST * (bin_["rows"] / most) ** 0.5)
                 axes.plot(
                     [x],
                     [y],
                     "o",
                     color=COLORS[1],
-                    markersize=size,
+                    markersize=max(2.5, _LARGEST * (bin_["rows"] / most) ** 0.5),
                     markeredgewidth=0,
                     alpha=0.85,
                     zorder=3,

@@ -160,9 +160,8 @@ def _schema_tables(schema: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """What later rows are held against, besides labels; nothing for runs of versions without a schema."""
     if not schema:
         return {}
-    scripts = {f"letters in {script}": share for script, share in list(schema["scripts"].items())[:_MOST_SCRIPTS]}
     shares = {
-        **scripts,
+        **{f"letters in {script}": share for script, share in list(schema["scripts"].items())[:_MOST_SCRIPTS]},
         "unknown tokens": schema["unknown"],
         f"rows above {schema['max_length']} tokens": schema["longer"],
     }

@@ -83,7 +83,6 @@ def read_header(record: RunRecord, scores: Sequence[Scores], trainings: Sequence
         for training in finished
         for name, values in training.figures.items()
     ]
-    pushed = next((display_path(Pushed(folder).location()) for _, folder in record.outputs(Pushed.__name__)), "")
     return PageHeader(
         pipeline=run.pipeline,
         run=run.id,
@@ -94,7 +93,7 @@ def read_header(record: RunRecord, scores: Sequence[Scores], trainings: Sequence
         troubles=troubles,
         note="" if troubles else _NOTES.get(run.state, ""),
         figures=[*_model_headlines(scores[-1])] if scores else figures,
-        pushed=pushed,
+        pushed=next((display_path(Pushed(folder).location()) for _, folder in record.outputs(Pushed.__name__)), ""),
     )
 
 

@@ -26,8 +26,7 @@ def format_tables(tables: Mapping[str, Any]) -> str:
     lines = [_format_pair(key, value) for key, value in tables.items() if not isinstance(value, Mapping)]
     for name, table in tables.items():
         if isinstance(table, Mapping):
-            section = [_format_pair(key, value) for key, value in table.items()]
-            lines += ["", f"[{_format_key(name)}]", *section]
+            lines += ["", f"[{_format_key(name)}]", *(_format_pair(*pair) for pair in table.items())]
     return "\n".join(lines).lstrip("\n") + "\n"
 
 

@@ -83,8 +83,7 @@ def _read_package(package: Path) -> dict[str, Any]:
         operations = count_operations(file)
     except (KeyError, ValueError, StopIteration) as error:
         raise InputError(f"{package} must be an .mlpackage that was exported here: {error}") from None
-    size = count_bytes(file)
-    return {"file": package.name, "bytes": size, "task": task, "export": export, "operations": operations}
+    return {"file": package.name, "bytes": count_bytes(file), "task": task, "export": export, "operations": operations}
 
 
 def show_description(content: Mapping[str, Any], console: Console) -> None:

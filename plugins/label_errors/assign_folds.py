@@ -18,7 +18,6 @@ def assign_folds(
     Raises:
         InputError: a label has too few rows.
     """
-    task = TASK_ROWS[examples.features()["task"]]
-    numbers = assign_rows(read_rows(examples, "train"), task, count, seed, near=near)
+    numbers = assign_rows(read_rows(examples, "train"), TASK_ROWS[examples.features()["task"]], count, seed, near=near)
     folds.write(numbers)
     folds.counts = {"rows": len(numbers), "smallest_fold": min(map(numbers.count, range(count)))}

@@ -64,11 +64,10 @@ def find_label_errors(
 
 def _make_record(record: Mapping[str, Any], judgement: RowJudgement, suggested: str, place: str) -> dict[str, Any]:
     """The columns of a row, and the columns of its judgement; `_` is appended to a name that the row has already."""
-    score = None if judgement.score is None else round(judgement.score, 6)
     added = {
         ESCAPED_COLUMN: "yes" if judgement.suggested else "no",
         "suggested": suggested,
-        "score": score,
+        "score": None if judgement.score is None else round(judgement.score, 6),
         "row": judgement.row,
         "source": place,
     }

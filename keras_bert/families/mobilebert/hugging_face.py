@@ -36,8 +36,7 @@ def _read(content: Mapping[str, Any]) -> MobileBERT:
 def _write(config: EncoderConfig) -> dict[str, Any]:
     variant = config.variant
     assert isinstance(variant, MobileBERT)
-    content = {key: getattr(variant, field) for field, key in _KEYS.items()}
-    return {**content, _SHARED: not variant.bottleneck_attention}
+    return {key: getattr(variant, field) for field, key in _KEYS.items()} | {_SHARED: not variant.bottleneck_attention}
 
 
 FAMILIES = (

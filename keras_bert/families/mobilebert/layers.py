@@ -26,8 +26,7 @@ class NoNorm(keras.layers.Layer):
         """Makes gamma (hidden,) of ones, and beta (hidden,) of zeros."""
         for name, start in (("gamma", "ones"), ("beta", "zeros")):
             # In float32, as the bias of `Dense`: the gradients are sums over all rows.
-            weight = self.add_weight(name=name, shape=(input_shape[-1],), initializer=start, autocast=False)
-            setattr(self, name, weight)
+            setattr(self, name, self.add_weight(name=name, shape=(input_shape[-1],), initializer=start, autocast=False))
 
     def call(self, inputs: Tensor) -> Tensor:
         """(..., hidden) -> (..., hidden)."""

@@ -18,9 +18,8 @@ def _read(content: Mapping[str, Any]) -> ModernBERT:
         if kind not in thetas or not isinstance(rope, dict) or rope.get("rope_type", "default") != "default":
             raise ValueError(f"rope_parameters.{kind} must be of the rope_type 'default', got {rope!r}")
         thetas[kind] = rope.get("rope_theta", thetas[kind])
-    every = read_number("global_attn_every_n_layers", content["global_attn_every_n_layers"], whole=True)
     variant = ModernBERT(
-        global_every=every,
+        global_every=read_number("global_attn_every_n_layers", content["global_attn_every_n_layers"], whole=True),
         window=read_number("local_attention", content["local_attention"], whole=True),
         global_theta=read_number(f"rope_theta of {_FULL}", thetas[_FULL]),
         local_theta=read_number(f"rope_theta of {_SLIDING}", thetas[_SLIDING]),

@@ -45,8 +45,7 @@ class ModernBERT(Variant):
     @pydantic.model_validator(mode="after")
     def _check_global_layers(self) -> Self:
         layers = self.global_layers
-        rising = layers is None or list(layers) == sorted(set(layers))
-        check("ModernBERT", "global_layers", rising, "rise", layers)
+        check("ModernBERT", "global_layers", layers is None or list(layers) == sorted(set(layers)), "rise", layers)
         return self
 
     @property
