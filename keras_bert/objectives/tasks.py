@@ -180,7 +180,24 @@ def _classes(batch: Batch) -> Tensor:
 
 
 @dataclasses.dataclass(frozen=True)
-class RegressionObjective(TaskObjective):
+class _NumberObjective(TaskObjective):
+    """The difference of one number from `value` for each row."""
+
+    def loss_weights(self, batch: Batch) -> Tensor:
+        """1 for each row."""
+        return row_weights(batch["value"])
+
+    def scores(self, outputs: Tensor, batch: Batch) -> Sums:
+        """The sum and weight of `absolute_error`, in the unit of `value`."""
+        return {"absolute_error": weighted_sums(ops.abs(_errors(outputs, batch)), self.loss_weights(batch))}
+
+
+def _errors(outputs: Tensor, batch: Batch) -> Tensor:
+    return ops.reshape(ops.cast(outputs, "float32"), (-1,)) - ops.cast(batch["value"], "float32")
+
+
+@dataclasses.dataclass(frozen=True)
+class RegressionObjective(_NumberObjective):
     """Squared error of one number for each row, in units of the square of the targets' standard deviation.
 
     Correlations are not sums over rows; `keras_bert.metrics` has them.
@@ -188,17 +205,9 @@ class RegressionObjective(TaskObjective):
 
     standard_deviation: float = 1.0
 
-    def loss_weights(self, batch: Batch) -> Tensor:
-        """1 for each row."""
-        return row_weights(batch["value"])
-
     def losses(self, outputs: Tensor, batch: Batch) -> Tensor:
         """The standardized squared errors of the numbers (batch, 1)."""
         return ops.square(ops.divide(_errors(outputs, batch), self.standard_deviation))
-
-    def scores(self, outputs: Tensor, batch: Batch) -> Sums:
-        """The sum and weight of `absolute_error`, in the targets' unit."""
-        return {"absolute_error": weighted_sums(ops.abs(_errors(outputs, batch)), self.loss_weights(batch))}
 
     def distances(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """The standardized squared differences of the numbers (batch, 1); they have no temperature."""
@@ -214,17 +223,9 @@ class RegressionObjective(TaskObjective):
         return {"value": outputs[:, 0]}
 
 
-def _errors(outputs: Tensor, batch: Batch) -> Tensor:
-    return ops.reshape(ops.cast(outputs, "float32"), (-1,)) - ops.cast(batch["value"], "float32")
-
-
 @dataclasses.dataclass(frozen=True)
-class EmbeddingObjective(TaskObjective):
+class EmbeddingObjective(_NumberObjective):
     """Squared error of the cosine of two texts' vectors (Reimers and Gurevych 2019, section 3)."""
-
-    def loss_weights(self, batch: Batch) -> Tensor:
-        """1 for each pair."""
-        return row_weights(batch["value"])
 
     def inputs(self, model: keras.Model, batch: Batch) -> dict[str, Any]:
         """The inputs of the first texts, then of the second texts (`second_...`): (2 x batch, length)."""
@@ -239,10 +240,6 @@ class EmbeddingObjective(TaskObjective):
     def losses(self, outputs: Tensor, batch: Batch) -> Tensor:
         """The squared errors of the cosines (batch,)."""
         return ops.square(_errors(outputs, batch))
-
-    def scores(self, outputs: Tensor, batch: Batch) -> Sums:
-        """The sum and weight of `absolute_error`."""
-        return {"absolute_error": weighted_sums(ops.abs(_errors(outputs, batch)), self.loss_weights(batch))}
 
     def distances(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """The squared differences of the cosines (batch,), so that teacher and student may differ in width."""

@@ -17,8 +17,8 @@ def is_disk_full(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
-def disk_full_as_input_error(root: str | os.PathLike[str]) -> Iterator[None]:
-    """Turns a full disk outside of steps into an error that says what to do; the launcher does so for steps.
+def disk_full_as_input_error(root: str | os.PathLike[str], step: str = "") -> Iterator[None]:
+    """Turns a full disk into an error that says what to do, and names the step if there is one.
 
     Raises:
         InputError: the disk is full.
@@ -28,7 +28,7 @@ def disk_full_as_input_error(root: str | os.PathLike[str]) -> Iterator[None]:
     except (OSError, sqlite3.Error) as error:
         if not is_disk_full(error):
             raise
-        raise full_disk_error(root, str(error)) from error
+        raise full_disk_error(root, f"{step}: {error}" if step else str(error)) from error
 
 
 def full_disk_error(root: str | os.PathLike[str], message: str) -> InputError:

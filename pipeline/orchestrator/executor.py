@@ -42,9 +42,11 @@ class Child(Protocol):
 
     def __enter__(self) -> Self:
         """Returns the child, which is running."""
+        return self
 
     def __exit__(self, *_: object) -> None:
         """Ends the child."""
+        self.end()
 
     def end(self, grace: float = ...) -> None:
         """Ends the process, if it is running, and all processes that it started."""
@@ -59,7 +61,7 @@ class Child(Protocol):
         """Handles messages or the end of the child; returns the outcome once it is known, else None."""
 
 
-class ForkedChild:
+class ForkedChild(Child):
     """A child of the fork server on this machine, see `Child`."""
 
     def __init__(
@@ -86,12 +88,6 @@ class ForkedChild:
         except BaseException:
             self.end()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
 
     def end(self, grace: float = GRACE_SECONDS) -> None:
         """Ends the process, if it is running, and all processes that it started."""

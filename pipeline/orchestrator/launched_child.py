@@ -7,12 +7,12 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any
 
 from components.dsl.errors import InputError
 from components.dsl.heartbeat import Heartbeat
 from components.dsl.step_folders import StepFolders
-from pipeline.orchestrator.executor import GRACE_SECONDS
+from pipeline.orchestrator.executor import GRACE_SECONDS, Child
 from pipeline.orchestrator.mailbox import BEAT_SECONDS, LOST_SECONDS, LauncherBeat, Mailbox, ProcessBeat, StepRequest
 from pipeline.orchestrator.observer import Watcher
 from pipeline.orchestrator.records import Outcome, outcome_of_exit
@@ -29,7 +29,7 @@ _POLL_SECONDS = 0.1
 _CRASHES = frozenset((signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS))
 
 
-class LaunchedChild:
+class LaunchedChild(Child):
     """A process that a program starts, see `Child`; it and the program end when this object does.
 
     Raises:
@@ -66,12 +66,6 @@ class LaunchedChild:
                 f"machine.launch must begin with a program that can be run, got {self._program!r}: {error.strerror}"
             ) from None
         self._heartbeat = Heartbeat(self._write_beat, BEAT_SECONDS)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
 
     def end(self, grace: float = GRACE_SECONDS) -> None:
         """Ends the process, if it is running, and the program; waits until the process is gone or lost."""

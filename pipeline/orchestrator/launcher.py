@@ -3,7 +3,6 @@
 import contextlib
 import json
 import shutil
-import sqlite3
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from keras_bert.core.folders import sync
 from pipeline.machine import ONE_BY_ONE, Machine
 from pipeline.orchestrator.arguments import encode_argument, move_artifacts
 from pipeline.orchestrator.chief import Chief, JoinRequest
-from pipeline.orchestrator.disk import full_disk_error, is_disk_full
+from pipeline.orchestrator.disk import disk_full_as_input_error, full_disk_error
 from pipeline.orchestrator.executor import PRELOAD, Child, ForkedChild
 from pipeline.orchestrator.fingerprint import FIRST_PARTY, execution_key, find_code, find_ingredients
 from pipeline.orchestrator.launched_child import LaunchedChild
@@ -179,7 +178,7 @@ class Launcher:
         log, prefix = self._log(node), self._machine.launch_prefix(node.component.kind)
         with contextlib.ExitStack() as stack:
             stack.callback(shutil.rmtree, staging, ignore_errors=True)
-            with self._disk_full_as_failure(plan, start):
+            with disk_full_as_input_error(self._root, node.name):
                 log.parent.mkdir(parents=True, exist_ok=True)
                 if log.exists():
                     # The log and record of an earlier try in the same run are renamed with a number.
@@ -259,7 +258,7 @@ class Launcher:
         """
         plan = launched.plan
         launched.child.end()
-        with self._disk_full_as_failure(plan, launched.start):
+        with disk_full_as_input_error(self._root, plan.node.name):
             if outcome.kind == "done":
                 # Outputs are published under the key, so the user's data must not have changed since it was computed.
                 parameters = json.loads(json.dumps(plan.ingredients.parameters))
@@ -288,15 +287,6 @@ class Launcher:
             published = self._store.publish(execution, plan.present_inputs(), new, plan.ingredients)
             self.discard(plan)
             return published
-
-    @contextlib.contextmanager
-    def _disk_full_as_failure(self, plan: StepPlan, start: float) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, sqlite3.Error) as error:
-            if not is_disk_full(error):
-                raise
-            raise self._failure(plan, Outcome("disk_full", str(error)), time.monotonic() - start) from error
 
     def discard(self, plan: StepPlan) -> None:
         """Deletes the checkpoints of a step that will not be resumed."""

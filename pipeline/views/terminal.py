@@ -78,9 +78,6 @@ class StepLine(Watcher):
         self._note = ""
         self._next_plain = self._began + PLAIN_AFTER_SECONDS
 
-    def __enter__(self) -> "StepLine":
-        return self
-
     def __exit__(self, *_: object) -> None:
         self._live_lines.remove(self)
 
