@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from components.artifacts.measurements import ExplanationReport, ProbeReport
+from components.artifacts.measurements import ExplanationReport, HeadReport, ProbeReport
 from pipeline.views.tables import Table
 
 _HEADINGS = ("model", "same answer, %", "rank correlation", "attention distance")
@@ -37,8 +37,13 @@ def agreement_tables(report: ExplanationReport) -> list[Table]:
             layers = ", ".join(map(str, agreement.layers))
             notes.append(f"attention distance of {agreement.model}: from 0 to 1, beside layers {layers} of the teacher")
     probes = [_probe_table(report.probes)] if report.probes else []
+    return [Table(_HEADINGS, rows, notes), _head_table(report.heads), *probes]
+
+
+def _head_table(heads: Sequence[HeadReport]) -> Table:
+    """A row for each model: the number of heads, how many are of each kind, and those that the loss needs most."""
     rows = []
-    for model in report.heads:
+    for model in heads:
         counts = Counter(kind for layer in model.kinds for kind in layer)
         kinds = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
         rises = sorted(
@@ -47,7 +52,7 @@ def agreement_tables(report: ExplanationReport) -> list[Table]:
         )
         needed = ", ".join(f"{layer}.{head} {rise:+.3f}" for rise, layer, head in rises[:_LISTED_HEADS])
         rows.append([model.model, str(counts.total()), kinds, needed])
-    return [Table(_HEADINGS, rows, notes), Table(_HEAD_HEADINGS, rows, justify="left"), *probes]
+    return Table(_HEAD_HEADINGS, rows, justify="left")
 
 
 def _probe_table(probes: Sequence[ProbeReport]) -> Table:
