@@ -28,8 +28,9 @@ def find_boundaries(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         The positions left and right of the span, and the position within the span from 0, each int32 (batch,
         predictions). For padding they are arbitrary positions of the text.
     """
+    indices = ops.cumsum(ops.ones_like(mask_positions), axis=1) - 1
     # Constant within a run, where positions and their indices both rise by one. For padding it is 0 or less.
-    runs = ops.subtract(mask_positions, ops.cumsum(ops.ones_like(mask_positions), axis=1) - 1)
+    runs = ops.subtract(mask_positions, indices)
     same = ops.equal(runs[:, :, None], runs[:, None, :])
     others = mask_positions[:, None, :]
     first = ops.min(ops.where(same, others, mask_positions[:, :, None]), axis=-1)
@@ -74,7 +75,8 @@ class SpanBoundaryTransform(SavedLayer):
         width = 2 * hidden_size + POSITION_SIZE
         for dense, norm in self.layers:
             dense.build((*inputs_shape[:-1], width))
-            norm.build((*inputs_shape[:-1], dense.units))
+            width = dense.units
+            norm.build((*inputs_shape[:-1], width))
 
     def call(self, inputs: Tensor, mask_positions: Tensor) -> Tensor:
         """(batch, length, hidden), positions (batch, predictions) -> (batch, predictions, units)."""
