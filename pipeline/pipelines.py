@@ -377,7 +377,8 @@ def _start_and_rows(settings: Settings, start: Start, task: str = "") -> tuple[S
     fitted = append_name(node, task)
     reduced = Start(fitted.output(Model), fitted.output(Vocabulary), start.corpus)
     again = append_name(ingest_rows(settings, reduced.vocabulary, start.corpus), task)
-    return with_student(settings, reduced, task), _with_scores(settings, reduced, again.output(TaskExamples), task)
+    rows = _with_scores(settings, reduced, again.output(TaskExamples), task)
+    return with_student(settings, reduced, task), rows
 
 
 def _with_scores(settings: Settings, start: Start, rows: Handle[TaskExamples], task: str) -> Handle[TaskExamples]:
