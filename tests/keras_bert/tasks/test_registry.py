@@ -54,27 +54,6 @@ def test_a_loaded_task_answers_as_before(name, tmp_path):
     np.testing.assert_equal(ask(again), ask(task))
 
 
-@pytest.mark.parametrize("name", ["multi_label", "token_classification"])
-def test_examples_change_no_head_that_was_loaded(name, tmp_path):
-    rows = {
-        "multi_label": (TEXTS, [["good"], [], []]),
-        "token_classification": ([["film", "good"]], [["B-film", "O"]]),
-    }[name]
-    task, folder = make_task(name), tmp_path / "new"
-    task.save(folder)
-    task.adapt(keras_bert.Lora(rank=1))
-    task.save_adapter(tmp_path / "adapter")
-    task.drop_adapter()
-    for loaded in (load(folder), load_adapter(tmp_path / "adapter", base=task)):
-        loaded.examples(*rows)
-        assert not loaded.model.get_layer("classifier").bias.numpy().any(), "a bias of 0 may have been learnt"
-    task.examples(*rows)
-    task.save(tmp_path / "set")
-    bias, saved = (one.model.get_layer("classifier").bias.numpy() for one in (task, load(tmp_path / "set")))
-    assert bias.any()
-    np.testing.assert_array_equal(saved, bias)
-
-
 def test_an_adapter_keeps_calibration_and_pairs(tmp_path):
     task = make_task("classification")
     task.adapt(keras_bert.Lora(rank=1))

@@ -98,16 +98,6 @@ def learnt():
     return task
 
 
-def test_the_first_tags_set_the_bias_of_a_new_head():
-    task, (words, tags) = make_task(), sentences()
-    task.examples(words, tags)
-    counts = np.array([sum(sentence.count(label) for sentence in tags) for label in LABELS]) + 0.5
-    bias = task.model.get_layer("classifier").bias.numpy()
-    np.testing.assert_allclose(bias, np.log(counts) - np.log(counts).mean(), rtol=1e-5)
-    task.examples(words[:1], tags[:1])
-    np.testing.assert_array_equal(task.model.get_layer("classifier").bias.numpy(), bias)
-
-
 def tag_by_table(task, table):
     """Puts a rule in the model's place: a piece -> the logits' largest place."""
 
