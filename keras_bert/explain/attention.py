@@ -101,13 +101,13 @@ def _read_rows(task: Task, rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[To
 
 def attend(task: Task, rows: Iterable[tuple[Tokens, Features]]) -> Iterator[Attention]:
     """Yields the attention of rows that are encoded already, their tokens and inputs (1, length); see `attentions`."""
-    encoder = AttentionReader(task.model)
+    encoder = EncoderAttention(task.model)
     for tokens, features in rows:
         # No name for the result: it would stay in memory while the next one is computed.
         yield _attend_row(task, encoder, tokens, features)
 
 
-def _attend_row(task: Task, encoder: "AttentionReader", tokens: Tokens, features: Features) -> Attention:
+def _attend_row(task: Task, encoder: "EncoderAttention", tokens: Tokens, features: Features) -> Attention:
     # Padded as `predict` does: the blocks of a BigBird depend on the length.
     batch = pad_batch(features, np.array([0]), len(tokens.tokens), task.positions)
     with task._answering():
@@ -116,7 +116,7 @@ def _attend_row(task: Task, encoder: "AttentionReader", tokens: Tokens, features
     return Attention(row, weights[..., : len(row.tokens), : len(row.tokens)])
 
 
-class AttentionReader:
+class EncoderAttention:
     """Reads the attention of the encoder inside a model, whose heads may have further inputs.
 
     Raises:

@@ -97,13 +97,13 @@ def pack_words(words: Words, room: int, overlap: int = 0) -> WordRows:
     sizes = np.minimum(words.sizes, room)
     before = np.concatenate([[0], np.cumsum(sizes)])
     totals = before[words.splits[1:]] - before[words.splits[:-1]]
-    found: list[tuple[int, int]] = []  # for each row the index of its first word, and the index after its last
+    spans: list[tuple[int, int]] = []  # for each row the index of its first word, and the index after its last
     for begin, end, total in zip(words.splits[:-1].tolist(), words.splits[1:].tolist(), totals.tolist(), strict=True):
         if 0 < total <= room:
-            found.append((begin, end))
+            spans.append((begin, end))
         elif total > room:
-            found += [(begin + first, begin + last) for first, last in split_words(sizes[begin:end], room, overlap)]
-    runs = np.array(found, "int64").reshape(-1, 2)
+            spans += [(begin + first, begin + last) for first, last in split_words(sizes[begin:end], room, overlap)]
+    runs = np.array(spans, "int64").reshape(-1, 2)
     starts, lengths = before[runs[:, 0]], before[runs[:, 1]] - before[runs[:, 0]]
     tokens = np.zeros((len(runs), lengths.max(initial=0)), "int32")
     row, column = np.repeat(np.arange(len(runs)), lengths), _count_up(lengths)

@@ -44,7 +44,8 @@ def test_the_tiny_job_has_every_step_of_a_classifier(tmp_path: Path) -> None:
     tiny_job(tmp_path)
     nodes = build_pipeline(load_settings(tmp_path / "job" / "tiny.toml"), tmp_path / "root").nodes
     steps = {module.name for module in pkgutil.iter_modules(components.__path__) if not module.ispkg}
-    assert {node.component.name for node in nodes} == steps - OTHER_STEPS
+    # Further steps are those of plug-ins.
+    assert {node.component.name for node in nodes} & steps == steps - OTHER_STEPS
 
 
 def test_a_few_kills_and_a_fault(tmp_path: Path) -> None:

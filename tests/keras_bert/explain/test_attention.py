@@ -8,7 +8,7 @@ import pytest
 from keras import ops
 
 import keras_bert
-from keras_bert.explain.attention import AttentionReader, attentions, rollout
+from keras_bert.explain.attention import EncoderAttention, attentions, rollout
 from keras_bert.families.bigbird.layers import BigBirdAttention
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.longformer.layers import LongformerAttention
@@ -43,7 +43,7 @@ def test_every_family_gives_full_matrices(family, tokenizer):
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name != "bigbird"])
 def test_padding_changes_nothing(family, tokenizer):
     task = family_task(family, tokenizer)
-    together = AttentionReader(task.model).weights(task.encode(TEXTS))
+    together = EncoderAttention(task.model).weights(task.encode(TEXTS))
     for index, attention in enumerate(attentions(task, TEXTS)):
         count = len(attention.tokens)
         np.testing.assert_allclose(together[:, index, :, :count, :count], attention.weights, atol=1e-5)
@@ -95,7 +95,7 @@ def _project(layer, contexts):
 @pytest.mark.parametrize("kind", ["embedding", "pretraining", "question_answering", "token_classification"])
 def test_every_head_has_the_encoders_attention(kind, tokenizer):
     task = make_task(kind, CONFIG, tokenizer)
-    alone = AttentionReader(task.encoder).weights(task.encode(TEXTS[:1]))
+    alone = EncoderAttention(task.encoder).weights(task.encode(TEXTS[:1]))
     np.testing.assert_allclose(next(attentions(task, TEXTS)).weights, alone[:, 0], atol=1e-6)
 
 
@@ -163,7 +163,7 @@ def test_wrong_texts_are_refused_at_once(texts, pairs, error, message, classifie
 def test_a_model_without_an_encoder_is_refused():
     inputs = keras.Input((3,))
     with pytest.raises(ValueError, match="must hold an encoder"):
-        AttentionReader(keras.Model(inputs, inputs + 1)).weights({"token_ids": np.ones((1, 3), "int32")})
+        EncoderAttention(keras.Model(inputs, inputs + 1)).weights({"token_ids": np.ones((1, 3), "int32")})
 
 
 def test_three_tokens_by_hand_and_that_shares_sum_to_one():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.explain.attention import AttentionReader
+from keras_bert.explain.attention import EncoderAttention
 from keras_bert.interop.hugging_face import read_model
 from tests.keras_bert.interop.checkpoints import GOLDEN, golden
 from tests.keras_bert.interop.test_families import FILES, unpack
@@ -22,7 +22,7 @@ def test_attention_equals_that_of_transformers(name, tmp_path):
         folder, (content, _) = GOLDEN / name, golden(name)
     else:
         folder, content = unpack(GOLDEN / "families" / f"{name}.npz", tmp_path / "theirs")
-    weights, mask = AttentionReader(read_model(folder)).weights(content), content["padding_mask"]
+    weights, mask = EncoderAttention(read_model(folder)).weights(content), content["padding_mask"]
     weights = weights * mask[None, :, None, :, None]
     np.testing.assert_allclose(weights, REFERENCE[name], rtol=0, atol=1e-5)
     assert weights[np.broadcast_to(mask[None, :, None, None, :] == 0, weights.shape)].max() < 1e-6
