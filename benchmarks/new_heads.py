@@ -67,6 +67,10 @@ def main() -> None:
     parser.add_argument("--compress", action="store_true")
     options = parser.parse_args()
     for name in options.sets:
+        if not re.fullmatch(rf"({'|'.join(KINDS)})-\d+", name):
+            parser.error(
+                f"--sets must be one of {', '.join(KINDS)} with a number of rows, such as sst2-500, got {name!r}"
+            )
         kind, count = name.split("-")
         train, test = read(options.data, kind)
         shuffled = random.Random(0).sample(range(len(test.texts)), len(test.texts))
@@ -101,9 +105,10 @@ def measure(
         task.fit(train.texts, train.labels, start_head=start, **plan, **settings)
         yield f"{start} head, teacher", score(task, test)
         if options.compress:
+            longer = {**plan, "epochs": 2 * options.epochs}
             # Tags are given with their words; other tasks need no labels here.
             columns = (train.texts, train.labels) if kind == "wnut17" else (train.texts,)
-            student = keras_bert.distill(task, *columns, layers=[1, 3, 5], epochs=2 * options.epochs, **settings)
+            student = keras_bert.distill(task, *columns, layers=[1, 3, 5], **longer, **settings)
             yield f"{start} head, student", score(student, test)
             keras_bert.quantize(student, *columns, epochs=1.0, **settings)
             with tempfile.TemporaryDirectory() as folder:

@@ -88,7 +88,7 @@ class ArrayBatches:
             }
 
         # `from_generator` makes the allocator return all that is freed to the system (`M_TRIM_THRESHOLD`) for the rest
-        # of the process: a training step has 170,000 page faults then and needs two thirds more time.
+        # of the process: a training step has 170,000 page faults then and needs half more processor time (docs/log.md).
         count = np.iinfo(np.int64).max if stop is None else (stop - done) * len(shares)
         return tf.data.Dataset.range(count).map(batch).with_options(reading_options()).prefetch(2)
 
