@@ -34,9 +34,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # What these cover must not need TensorFlow; the import contract in pyproject.toml says the same of the code.
 BACKEND_TESTS := $(addprefix tests/keras_bert/, \
 	families layers masking metrics models objectives tasks compress/test_imitation.py \
-	compress/test_students.py explain/test_attention_parity.py \
+	compress/test_students.py \
 	interop/test_families.py interop/test_hugging_face.py core/test_config.py core/test_numbers.py)
-BACKEND_TESTS += tests/benchmarks/test_jax_training.py
+BACKEND_TESTS += tests/benchmarks/test_jax_training.py tests/plugins/explain/test_attention_parity.py
 
 # On each version: every module, the wheel, and a tiny job from text to an answer.
 SHORT_TESTS := tests/test_imports.py tests/test_package.py \
@@ -277,7 +277,7 @@ $(AARCH64)/.ready: tests/clients/aarch64/make_root.sh requirements/main.lock $(L
 
 test-web: $(READY) $(WEB_READY) ## the files in node and in a Chromium, with the packages of others: transformers.js and more
 	@test -n "$(CHROMIUM)" || { echo "make test-web needs a Chromium, found none; CHROMIUM=... names one" >&2; exit 1; }
-	CHROMIUM="$(CHROMIUM)" $(BIN)/python -m pytest -m web $(WEB)/web
+	CHROMIUM="$(CHROMIUM)" $(BIN)/python -m pytest -m web $(WEB)/web tests/plugins/explain
 
 $(WEB_READY): $(WEB)/package.json $(WEB)/package-lock.json
 	@command -v npm >/dev/null || { echo "make test-web needs node 20 with npm, found none" >&2; exit 1; }

@@ -22,11 +22,11 @@ from benchmarks.table import print_table
 from components.artifacts.standard import TaskExamples
 from components.examples.registry import read_rows
 from components.sources.docstring_task import SWAPPED, harvest_sentences, swap_words
-from keras_bert.explain import Attribution, Tokens, attributions, deletion_curve
-from keras_bert.explain.attribution import Method
-from keras_bert.explain.occlusion import Baseline
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import is_keras_model
+from plugins.explain.attribution import Attribution, Method, attributions
+from plugins.explain.occlusion import Baseline, deletion_curve
+from plugins.explain.tokens import Tokens
 
 _SHUFFLES = 5
 # Of the difference between the scores of text and baseline.

@@ -15,19 +15,23 @@ from pipeline.settings.schema import FineTuningSettings, Settings
 T = TypeVar("T")
 # Fine-tunes a teacher of the first seed on other rows; the name ends the names of its nodes.
 FineTune = Callable[[Handle[TaskExamples], str], Handle[Model]]
+# A function of plain values that makes figures as SVG, and the values -> the figures as parts of the page.
+Draw = Callable[..., list[Any]]
 
 
 class Capability(Generic[T]):
-    """A capability that a table of its name switches on; a folder of this name holds it.
+    """A capability that a table of its name switches on.
 
     A capability overrides the methods that it needs.
 
     Attributes:
-        name: of the table in the job file, of the plug-in, and of its folder.
+        name: of the table in the job file, and of the entry point.
         table: the record of the table.
         purpose: what the table is, for the reference of settings.
-        outputs: the artifacts that a run tells of when it ends, and that its page shows by `report.html` in the folder.
+        outputs: the artifacts that a run tells of when it ends, and that its page shows by `report.html` in the
+            folder of the capability's module.
         title: of the section of the page.
+        paths: keys of the table that are paths of files, or patterns of such; in a job file they start from its folder.
         unlisted_files: files of artifacts whose values are of no use to a reader.
     """
 
@@ -36,6 +40,7 @@ class Capability(Generic[T]):
     purpose: ClassVar[str]
     outputs: ClassVar[tuple[type[Artifact], ...]] = ()
     title: ClassVar[str] = ""
+    paths: ClassVar[tuple[str, ...]] = ()
     unlisted_files: ClassVar[tuple[str, ...]] = ()
 
     def check_tables(self, table: T, settings: Settings) -> None:
@@ -74,7 +79,7 @@ class Capability(Generic[T]):
         """A line for the terminal about one of the `outputs`."""
         raise NotImplementedError
 
-    def read(self, output: Any) -> Any:
+    def read(self, output: Any, draw: Draw) -> Any:
         """The content of `report.html` for one of the `outputs`.
 
         Raises:

@@ -19,7 +19,7 @@ from pipeline.orchestrator.step_command import without_keras_settings
 _LAST = "Other commands, also of plug-ins"
 GROUPS = {
     "Make a model": ("init", "run", "search", "schema"),
-    "Use a model": ("predict", "explain", "describe", "check", "publish"),
+    "Use a model": ("predict", "describe", "check", "publish"),
     "Choose settings": ("compare", "doctor"),
     "Look at runs, and clean up": ("show", "report", "diff", "gc"),
     _LAST: ("step",),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.artifacts.evaluation import Blessing, Evaluation
-from components.artifacts.measurements import Diagnosis, Explanation, Latency, StepCost
+from components.artifacts.measurements import Diagnosis, Latency, StepCost
 from components.artifacts.pushed import Pushed
 from components.artifacts.standard import Corpus, EdgeModel, Model, PretrainingExamples, TaskExamples, Vocabulary
 from components.build_vocabulary import build_vocabulary
@@ -14,7 +14,6 @@ from components.diagnose import diagnose
 from components.dsl.artifact import Artifact
 from components.dsl.component import Handle, Node
 from components.evaluate import evaluate
-from components.explain_models import explain_models
 from components.fit_vocabulary import fit_vocabulary
 from components.import_checkpoint import import_checkpoint
 from components.ingest_corpus import ingest_corpus
@@ -241,23 +240,6 @@ def diagnosis_pipeline(settings: Settings, allowed_loss: float | None) -> tuple[
     quantization = select_fields(settings.quantization, Quantization)
     node = diagnose(model=model, examples=rows, quantization=quantization, allowed_loss=allowed_loss)
     return Pipeline(settings.name, [node]), node.output(Diagnosis)
-
-
-def explanation_pipeline(settings: Settings, rows: int) -> tuple[Pipeline, Handle[Explanation]]:
-    """Explains the answers of the first seed's teacher, student and exported file."""
-    start, examples = wire_start(settings)
-    stages = enabled_stages(settings)
-    chain = wire_chains(settings, start, examples)[0]
-    node = explain_models(
-        teacher=chain.model(),
-        student=chain.model(stages),
-        edge=chain.edge(stages),
-        examples=examples,
-        rows=rows,
-        layers=None if settings.student is None else settings.student.layers,
-        probes=settings.probes,
-    )
-    return Pipeline(settings.name, [node]), node.output(Explanation)
 
 
 def pipeline_of(name: str, handles: Sequence[Handle[Artifact]]) -> Pipeline:

@@ -10,10 +10,14 @@ TOGETHER = (
             f"tests/components/test_{step}.py"
             for step in (
                 *("quantize", "distill", "fine_tune", "evaluate", "prune", "measure_footprint", "validate"),
-                *("label_with_teacher", "distill_general", "measure_distillation", "explain_models", "teacher_answers"),
+                *("label_with_teacher", "distill_general", "measure_distillation", "teacher_answers"),
             )
         ),
-        *("tests/plugins/few_shot/test_fit_head.py", "tests/plugins/label_errors/test_score_held_out.py"),
+        *(
+            "tests/plugins/explain/test_explain_models.py",
+            "tests/plugins/few_shot/test_fit_head.py",
+            "tests/plugins/label_errors/test_score_held_out.py",
+        ),
     ),
     tuple(
         f"tests/keras_bert/export/{module}.py"

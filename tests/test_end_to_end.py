@@ -184,21 +184,6 @@ def test_predict_answers_from_the_pushed_file(tiny: Path, capfd: pytest.CaptureF
     assert all(0.5 < float(score) <= 1 for _, score, _ in lines)
 
 
-def test_a_pushed_version_is_explained_with_the_model_behind_it(
-    tiny: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    command = ["explain", str(pushed(tiny)), "old film", "--json", "--root"]
-    capfd.readouterr()
-    assert main([*command, str(tiny / "root")]) == 0
-    trained, *files = json.loads(capfd.readouterr().out)["models"]
-    assert ["attention" in model for model in (trained, *files)] == [True, False, False]
-    assert Path(trained["model"]).parent.name == "quantize"
-    shares = [[word["share"] for word in model["words"]] for model in (trained, files[0])]
-    np.testing.assert_allclose(*shares, atol=1e-3)
-    assert main([*command, str(tmp_path)]) == 0
-    assert len(json.loads(capfd.readouterr().out)["models"]) == 2, "another root knows nothing of it"
-
-
 def test_show_shows_runs_and_artifacts(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "--root", str(tiny / "root")]) == 0
     printed = capsys.readouterr().out

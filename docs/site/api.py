@@ -1,4 +1,4 @@
-"""The pages of the API reference: a page for each package of the library, filled from docstrings by mkdocstrings."""
+"""The pages of the API reference, filled from docstrings by mkdocstrings: one for each package and each plug-in."""
 
 import ast
 from pathlib import Path
@@ -10,7 +10,8 @@ The library, a page for each package, from its docstrings. `import keras_bert` g
 
 {names}
 
-`components` holds the steps of the pipeline: typed functions that can be called on plain folders.
+`components` holds the steps of the pipeline: typed functions that can be called on plain folders. `plugins` holds
+what not every job needs.
 """
 
 
@@ -20,6 +21,8 @@ def api_pages(repository: Path) -> dict[str, str]:
     pages = {"keras_bert": sorted(path.stem for path in library.glob("*.py") if path.stem != "__init__")}
     for package in sorted(path.parent for path in library.glob("*/__init__.py")):
         pages[f"keras_bert.{package.name}"] = _modules(package)
+    for package in sorted(path.parent for path in (repository / "plugins").glob("*/__init__.py")):
+        pages[f"plugins.{package.name}"] = _modules(package)
     pages["components"] = sorted(
         path.stem for path in (repository / "components").glob("*.py") if path.stem != "__init__"
     )

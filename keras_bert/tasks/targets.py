@@ -10,7 +10,7 @@ from keras_bert.tasks.checks import label_number
 
 
 class RowWords(Protocol):
-    """The words of a row; `keras_bert.explain.Tokens` has them."""
+    """The words of a row, and the tokens that they consist of."""
 
     @property
     def words(self) -> np.ndarray[Any, Any]:

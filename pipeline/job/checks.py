@@ -6,7 +6,6 @@ import tempfile
 from components.dsl.errors import InputError
 from components.examples.registry import check_unlabelled
 from components.sources.retrieval import RetrievalSource
-from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
 from keras_bert.options.compression import OF_EMBEDDINGS
 from pipeline.capabilities import CAPABILITIES, enabled_capabilities
@@ -43,7 +42,6 @@ _NEEDS = {
     "teacher_labels": "student",
     "pruning": "examples",
     "quantization": "examples",
-    "probes": "examples",
     "export": "examples",
     "evaluation": "examples",
     "search": "examples",
@@ -172,8 +170,8 @@ def check_data(settings: Settings) -> list[str]:
     check_models_of_runtimes(settings)
     if settings.corpus is not None:
         settings.corpus.check()
-    for name in ("general_distillation", "unlabelled", "probes", "page"):
-        source: TextSource | SentenceSource | None = getattr(settings, name)
+    for name in ("general_distillation", "unlabelled", "page"):
+        source: TextSource | None = getattr(settings, name)
         try:
             if source is not None:
                 source.check()

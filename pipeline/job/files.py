@@ -18,7 +18,7 @@ from components.files.text_files import is_remote
 from components.objects.hub import is_hub_address, pin_address
 from components.sources.checkpoint import PACKAGE
 from keras_bert.core.validation import field_error, field_place
-from pipeline.capabilities import JobSettings
+from pipeline.capabilities import CAPABILITIES, JobSettings
 from pipeline.job.checks import check_tables
 from pipeline.settings.schema import TASKS, Settings
 
@@ -28,8 +28,8 @@ DEFAULT_JOB = Path(__file__).with_name("default_job.toml")
 # Values of a settings file that are paths, relative to the folder of the file.
 _SPLITS = (("examples", "train"), ("examples", "validation"), ("examples", "test"))
 _TEXTS = (("corpus", "path"), ("general_distillation", "path"), ("unlabelled", "path"), ("page", "path"))
-_PROBES = tuple(("probes", split) for _, split in _SPLITS)
-_PATTERNS = (*_TEXTS, *_SPLITS, *_PROBES)
+_OF_CAPABILITIES = tuple((capability.name, key) for capability in CAPABILITIES for key in capability.paths)
+_PATTERNS = (*_TEXTS, *_SPLITS, *_OF_CAPABILITIES)
 _CHECKPOINTS = (("checkpoint", "path"), ("reranker", "path"))
 PATHS = (*_CHECKPOINTS, *_PATTERNS, ("push", "folder"))
 

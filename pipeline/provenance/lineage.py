@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from components.artifacts.pushed import Pushed
-from components.artifacts.standard import EdgeModel, Model
 from components.dsl.artifact import content_digest
 from components.dsl.errors import InputError
-from components.sources.pushed_version import ORIGIN_FILE, edge_of
+from components.sources.pushed_version import ORIGIN_FILE
 from pipeline.orchestrator.history import RunHistory
 from pipeline.orchestrator.records import Execution, Ingredients, StoredArtifact
 
@@ -77,21 +76,6 @@ def lineage_of(history: RunHistory, artifact: StoredArtifact) -> Lineage:
             steps[current.id] = LineageStep(maker.execution, history.ingredients(maker.execution.key), inputs)
             pending.extend(inputs.values())
     return Lineage(artifact, steps)
-
-
-def find_trained_model(history: RunHistory, root: Path, version: Path) -> Path | None:
-    """The folder of the trained model that a pushed version was exported from.
-
-    Returns:
-        None if the version was made in another root, or the model was removed.
-    """
-    fingerprint = edge_of(version)
-    for published in history.artifacts():
-        if published.artifact.type == EdgeModel.__name__ and published.artifact.fingerprint == fingerprint:
-            inputs = history.artifacts_of(history.maker_of(published.artifact.id).id, "input")
-            folders = [root / model.path for model in inputs.values() if model.type == Model.__name__ and model.path]
-            return next((folder for folder in folders if folder.is_dir()), None)
-    return None
 
 
 def pull_pushed(history: RunHistory, stored: list[StoredArtifact]) -> None:

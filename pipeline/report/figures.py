@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import html
+import inspect
 import io
 import json
 import re
@@ -59,8 +60,8 @@ def as_svg(figure: "Figure", description: str) -> str:
     return text.replace("<svg ", f'<svg role="img" aria-label="{html.escape(description)}" class="plot" ', 1).strip()
 
 
-# The code that draws; a change of it makes the cache invalid.
-_CODE = (*sorted(Path(__file__).parent.glob("*figure*.py")), Path(loss_plot.__file__), Path(pareto_plot.__file__))
+# The code that all figures share; a change of it, or of the module of a figure, makes the cached figures invalid.
+_CODE = (Path(__file__), Path(loss_plot.__file__), Path(pareto_plot.__file__))
 
 
 class FigureCache:
@@ -81,7 +82,8 @@ class FigureCache:
         """Draws plain values with a function, or reads its figures from the cache; returns them as parts of a page."""
         from markupsafe import Markup
 
-        key = hashlib.sha256(json.dumps([draw.__name__, self._code, values]).encode()).hexdigest()
+        module = Path(inspect.getfile(draw)).read_text(encoding="utf-8")
+        key = hashlib.sha256(json.dumps([draw.__name__, module, self._code, values]).encode()).hexdigest()
         if key not in self._used:
             self._used[key] = self._stored.get(key) or draw(*values)
         return [Markup(svg) for svg in self._used[key]]  # noqa: S704, our own files, all text in them escaped

@@ -13,9 +13,7 @@ from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.records import StoredArtifact
 from pipeline.report.calibration_figure import draw_reliability
 from pipeline.report.data import read_data
-from pipeline.report.explanation import read_explanation
 from pipeline.report.figures import DARK_COLORS, FigureCache
-from pipeline.report.head_figure import draw_heads
 from pipeline.report.header import read_header
 from pipeline.report.origins import read_origins
 from pipeline.report.record import RunRecord, read_record
@@ -62,20 +60,21 @@ def _shared(
         drawn.append((result, {"reliability": reliability_figures, "sizes": size_figures}))
     return {
         "data": read_data(record),
-        "capabilities": read_capabilities(record),
+        "capabilities": read_capabilities(record, figures),
         "trainings": [(training, figures.draw(draw_training, training)) for training in trainings],
-        "explanations": [(section, figures.draw(draw_heads, section.heads)) for section in read_explanation(record)],
         "scores": drawn,
     }
 
 
 def _render(template: str, **content: Any) -> str:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 
-    # Above the folder of each capability, which has a template `report.html`.
-    folders = {Path(inspect.getfile(type(capability))).parents[1] for capability in CAPABILITIES}
+    # `NAME/report.html` is the template beside the module of a capability.
+    folders = {
+        capability.name: FileSystemLoader(Path(inspect.getfile(type(capability))).parent) for capability in CAPABILITIES
+    }
     environment = Environment(
-        loader=FileSystemLoader([TEMPLATES, *sorted(folders)]),
+        loader=ChoiceLoader([FileSystemLoader(TEMPLATES), PrefixLoader(folders)]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -94,14 +93,14 @@ class CapabilitySection(NamedTuple):
     content: Any
 
 
-def read_capabilities(record: RunRecord) -> list[CapabilitySection]:
+def read_capabilities(record: RunRecord, figures: FigureCache) -> list[CapabilitySection]:
     """Returns the capability sections of a run; unreadable outputs are skipped."""
     sections = []
     for capability in CAPABILITIES:
         for kind in capability.outputs:
             for step, folder in record.outputs(kind.__name__):
                 try:
-                    content = capability.read(kind(folder))
+                    content = capability.read(kind(folder), figures.draw)
                 except (OSError, ValueError, KeyError, TypeError, StopIteration):
                     continue
                 place = folder.relative_to(record.root).as_posix()

@@ -261,8 +261,6 @@ class Settings(pydantic.BaseModel):
             None for the setting of the checkpoint, or for true if the checkpoint makes no vectors.
         seeds: number of models that are trained with different seeds, 1 to 100; tables show mean and standard
             deviation.
-        probes: tagged sentences with which `explain` probes the layers of the teacher and the student; `.conllu` files
-            also have dependency trees. By default, `explain` uses the examples if their words are tagged.
         contrast: the loss of retrieval, for the teacher and all models derived from it.
         hard_negatives: negatives that a model finds for the training queries of retrieval.
         reranker: a cross-encoder with one label, a saved or pushed re-ranker, or a larger model of vectors. It scores
@@ -325,7 +323,6 @@ class Settings(pydantic.BaseModel):
     distillation: DistillationSettings = DistillationSettings()
     pruning: PruningSettings | None = None
     quantization: QuantizationSettings | None = None
-    probes: SentenceSource | None = None
     export: Export = Export()
     evaluation: Thresholds = Thresholds()
     search: SearchSettings = SearchSettings()

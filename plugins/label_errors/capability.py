@@ -12,7 +12,7 @@ from components.objects.mirror import display_path
 from components.scoring.registry import TASK_SCORING
 from components.sources.docstring_task import DocstringTask
 from components.sources.table import TableSource
-from pipeline.capability import Capability, FineTune
+from pipeline.capability import Capability, Draw, FineTune
 from pipeline.nodes import append_name
 from pipeline.settings.schema import Settings
 from plugins.label_errors.artifacts import (
@@ -90,6 +90,6 @@ class LabelErrorCapability(Capability[LabelErrorSearch]):
         report, table = output.read(), display_path(output.file(output.table))
         return f"label errors: {report.errors} of {report.rows} training rows are likely wrong: {table}"
 
-    def read(self, output: LabelErrors) -> LabelErrorSection:
+    def read(self, output: LabelErrors, draw: Draw) -> LabelErrorSection:
         """The rows, and the name of the table."""
         return LabelErrorSection(output.read(), output.table)

@@ -1,4 +1,4 @@
-"""Makes the reference of tests/keras_bert/explain/test_attention_parity.py with transformers itself.
+"""Makes the reference of tests/plugins/explain/test_attention_parity.py with transformers itself.
 
     python -m tests.golden.attentions [MODEL ...]
 

@@ -1,4 +1,4 @@
-"""Makes the reference of tests/keras_bert/explain/test_attribution_parity.py with captum and transformers themselves.
+"""Makes the reference of tests/plugins/explain/test_attribution_parity.py with captum and transformers themselves.
 
     python -m tests.golden.attributions [MODEL ...]
 

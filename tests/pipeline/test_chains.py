@@ -11,7 +11,6 @@ from pipeline.pipelines import (
     build_pipeline,
     comparison_pipeline,
     diagnosis_pipeline,
-    explanation_pipeline,
     ladder_pipeline,
 )
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
@@ -70,7 +69,7 @@ def test_one_student_of_all_teachers_is_that_of_the_job_for_every_command(tmp_pa
     text = CHECKPOINT + EXAMPLES + STUDENT + "[quantization]\n[distillation]\nteachers = 'seeds'\n"
     settings = load(tmp_path, text, "seeds=3")
     ladder = ladder_pipeline(settings, {"teacher": (), "student": ("student",)}, (8,))[0]
-    for pipeline in (ladder, diagnosis_pipeline(settings, None)[0], explanation_pipeline(settings, 4)[0]):
+    for pipeline in (ladder, diagnosis_pipeline(settings, None)[0]):
         inputs = reads(pipeline)
         assert inputs["label_with_teacher-0"] == reads(build_pipeline(settings, Path("root")))["label_with_teacher-0"]
         assert [name for name in inputs if name.startswith("distill")] == ["distill-0"]

@@ -27,7 +27,6 @@ from tests.robustness.crash.root_state import RootState, read_root_state
 # Steps that no run of a classifier from a corpus has, but other starts, tasks and commands.
 OTHER_STEPS = {
     "diagnose",
-    "explain_models",
     "import_checkpoint",
     "measure_distillation",
     "measure_footprint",

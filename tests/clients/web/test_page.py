@@ -20,8 +20,8 @@ from keras_bert.tasks.base import Task
 from tests.clients.fuzz import MPNET, PIECES, check_plain, cut, layout_rows, make_strings
 from tests.clients.web.node import ask
 from tests.keras_bert.clients.exported import LENGTHS, export_folder
-from tests.keras_bert.explain.family_tasks import FAMILIES
 from tests.keras_bert.export.word_tasks import SETTINGS, make_task
+from tests.keras_bert.family_tasks import FAMILIES
 
 pytestmark = pytest.mark.web
 

@@ -64,9 +64,6 @@ def test_init_drafts_every_task() -> None:
 @pytest.mark.parametrize(
     ("line", "values"),
     [
-        ("explain model --method occlusion text", {"text": "text", "second": None, "method": "occlusion"}),
-        ("explain model text --steps 4 context --json", {"text": "text", "second": "context", "steps": 4}),
-        ("explain --rows 5 job.toml", {"text": None, "rows": 5}),
         ("predict model --second b a", {"texts": ("a",), "second": ("b",)}),
         ("predict model a --second c b --second d", {"texts": ("a", "b"), "second": ("c", "d")}),
         ("predict model --second x -- -5 --text", {"texts": ("-5", "--text"), "second": ("x",)}),
@@ -82,12 +79,12 @@ def test_options_may_stand_anywhere(line: str, values: dict[str, object]) -> Non
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("explain model text --steps 4 context more", "Got unexpected extra argument (more)"),
-        ("explain model --mehtod text", "No such option '--mehtod'. (Did you mean one of: '--method', '--set'?)"),
+        ("doctor job.toml more", "Got unexpected extra argument (more)"),
+        ("report --trakc mlflow", "No such option '--trakc'. Did you mean '--track'?"),
         ("step --root runs", "Missing argument 'STEP'."),
         (
-            "explian model",
-            "There is no command 'explian', here or in a plug-in that is installed. Did you mean 'explain'?",
+            "pridect model",
+            "There is no command 'pridect', here or in a plug-in that is installed. Did you mean 'predict'?",
         ),
         ("", "Missing command."),
         ("check rows.csv", "Missing option '--against'."),

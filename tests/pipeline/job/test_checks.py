@@ -209,16 +209,6 @@ def test_refuses_push_folder_that_cannot_be_written(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_sentences_of_probes_are_read_before_a_run(tmp_path: Path) -> None:
-    write_data(tmp_path)
-    text = CHECKPOINT + EXAMPLES + "[probes]\ntrain = 'a.conllu'\n"
-    with pytest.raises(InputError, match=r"^probes: .*a\.conllu"):
-        check_data(load(tmp_path, text))
-    (tmp_path / "a.conllu").write_text("1\tfilms\t_\tNOUN\t_\t_\t0\t_\t_\t_\n")
-    with pytest.raises(InputError, match=r"^probes: .*a\.conllu .*the tag must be O.*: set scheme = \"any\""):
-        check_data(load(tmp_path, text))
-
-
 SLICED = CHECKPOINT + EXAMPLES + "[evaluation]\nslice_columns = ['from']\n"
 
 

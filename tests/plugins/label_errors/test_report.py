@@ -32,7 +32,7 @@ def make_root(folder: Path, files: dict) -> Root:
 def test_the_page_shows_the_rows_to_look_at(tmp_path: Path) -> None:
     make_root(tmp_path, {"label_errors.json": REPORT, "label_errors.csv": "text,label"})
     record = read_record(tmp_path)
-    (section,) = read_capabilities(record)
+    (section,) = read_capabilities(record, FigureCache())
     page = make_page(record, FigureCache())
     assert section.folder == "artifacts/find_label_errors/label_errors-1"
     assert "label_errors-1/label_errors.csv" in page.replace("<wbr>", "")
@@ -46,5 +46,5 @@ def test_the_page_shows_the_rows_to_look_at(tmp_path: Path) -> None:
 def test_a_search_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     make_root(tmp_path, {"label_errors.json": {"rows": 3}})
     record = read_record(tmp_path)
-    assert read_capabilities(record) == []
+    assert read_capabilities(record, FigureCache()) == []
     assert "label-errors" not in make_page(record, FigureCache())

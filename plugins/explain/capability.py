@@ -1,0 +1,65 @@
+"""The table `[probes]` of a job, and the section of the page about its explanation."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from components.dsl.errors import prefixed_errors
+from components.examples.source_rows import AnySource
+from components.sources.tagged_words import SentenceSource
+from pipeline.capability import Capability, Draw
+from pipeline.views.tables import Table
+from plugins.explain.artifacts import Explanation
+from plugins.explain.head_figure import draw_heads
+from plugins.explain.tables import agreement_tables
+
+
+class DifferentRow(NamedTuple):
+    """A row of which a model and its teacher rank the words differently.
+
+    Attributes:
+        words: each word with its share of the largest share, -1 to 1, in the teacher and in the model.
+    """
+
+    model: str
+    target: str
+    words: list[tuple[str, float, float]]
+
+
+class ExplanationSection(NamedTuple):
+    """The section of the page about one artifact with explanations; `figures`: the heads of each model as SVG."""
+
+    tables: list[Table]
+    figures: list[Any]
+    different: list[DifferentRow]
+
+
+class ProbesCapability(Capability[SentenceSource]):
+    """Sentences of probes, which the command `explain` reads; `run` makes no explanation."""
+
+    name = "probes"
+    table = SentenceSource
+    purpose = (
+        "tagged sentences with which `explain` probes the layers of the teacher and the student; `.conllu` files also "
+        "have dependency trees. By default, `explain` uses the examples if their words are tagged."
+    )
+    outputs = (Explanation,)
+    title = "Reasons"
+    paths = ("train", "validation", "test")
+
+    def check_rows(self, table: SentenceSource, source: AnySource, splits: Mapping[str, Sequence[Any]]) -> None:
+        """Raises InputError where the sentences cannot be used."""
+        with prefixed_errors("probes: "):
+            table.check()
+
+    def read(self, output: Explanation, draw: Draw) -> ExplanationSection:
+        """The tables, the figure of the heads, and the rows whose words are ranked most differently."""
+        report = output.read()
+        different = []
+        for agreement in report.agreements:
+            for row in agreement.different:
+                # Both columns of shares, each as a part of its own largest one.
+                columns = [row["teacher"], row["model"]]
+                scaled = [[share / (max(map(abs, column), default=0) or 1) for share in column] for column in columns]
+                words = list(zip(row["words"], *scaled, strict=True))
+                different.append(DifferentRow(agreement.model, row["target"], words))
+        return ExplanationSection(agreement_tables(report), draw(draw_heads, report.heads), different)
