@@ -88,7 +88,8 @@ def ingest_examples(
     for clause in (*clauses, *overlaps, *describe_overlap(near_overlap, rows, task.plural_name, "near")):
         logger.warning(clause)
     from keras_bert.data.records import write_features, write_labels, write_records
-    from keras_bert.data.schemas import SCHEMAS, TEACHER_ANSWERS, given_answers
+    from keras_bert.data.schemas import TEACHER_ANSWERS, given_answers
+    from keras_bert.tasks.registry import schema_of
     from keras_bert.tokenizers.loading import load_eager_tokenizer, load_tokenizer
 
     tokenizer = load_tokenizer(vocabulary.path)
@@ -116,7 +117,7 @@ def ingest_examples(
         logger.warning(clause)
     content: dict[str, Any] = {
         "task": source.task,
-        "features": {name: feature.meaning for name, feature in SCHEMAS[source.task].items()},
+        "features": {name: feature.meaning for name, feature in schema_of(source.task).items()},
         "settings": task.settings(encoding, splits["train"]),
         "max_length": max_length,
         "counts": counts,

@@ -7,6 +7,7 @@ from components.artifacts.standard import Corpus, EdgeModel, Model, TaskExamples
 from components.distill import distill
 from components.distill_general import distill_general
 from components.dsl.component import Handle, Node
+from components.examples.registry import TASK_ROWS
 from components.export_model import export_model
 from components.fine_tune import fine_tune
 from components.ingest_texts import ingest_texts
@@ -60,7 +61,7 @@ class Chain:
     def checkpoint(self) -> Handle[Model] | None:
         """The model before fine-tuning, if it can answer: a checkpoint of vectors, or any start with a fitted head."""
         settings = self._settings
-        if settings.examples is not None and settings.examples.task in ("embedding", "retrieval"):
+        if settings.examples is not None and TASK_ROWS[settings.examples.task].encodes_separately:
             return self._start.model if settings.corpus is None else None
         return None if learns_from_column(settings) else self._start.model
 

@@ -17,12 +17,13 @@ from components.examples.reranking import RerankingRows
 from components.examples.retrieval import RetrievalRows
 from components.examples.token_classification import TaggedRows
 from components.files.record_files import read_records
+from keras_bert.core.plugins import find_plugins
 
 TASK_ROWS: dict[str, TaskRows[Any]] = {
     rows.name: rows
     for rows in (
         ClassificationRows(), LabelSetRows(), RegressionRows(), TaggedRows(), QuestionRows(), EmbeddingRows(),
-        RetrievalRows(), RerankingRows(),
+        RetrievalRows(), RerankingRows(), *(plugin.load()() for plugin in find_plugins("task_rows").values()),
     )
 }  # fmt: skip
 

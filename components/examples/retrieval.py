@@ -63,6 +63,7 @@ class RetrievalRows(TaskRows[QueryRow]):
     name = "retrieval"
     fields = ("query", "passages", "negatives")
     plural_name = "queries"
+    encodes_separately = True
 
     def answer_shape(self, labels: Sequence[str]) -> list[int]:
         """The score of a passage."""

@@ -72,6 +72,11 @@ class LabelSetSource(FilesWithTeacherAnswers):
                 check("LabelSetSource", field, value == default, "be left out if label_columns is set", value)
         return self
 
+    @property
+    def label_unit(self) -> Literal["text"]:
+        """A text."""
+        return "text"
+
     def splits(self) -> dict[str, list[LabelSetRow]]:
         """See `LabelledFiles.splits`; each of `label_columns` must be 1 in a training row."""
         paths = self.paths()

@@ -33,8 +33,9 @@ from components.sources.teacher_columns import (
 from keras_bert.core.checks import broken_float32_rule, check
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 
-# Tasks whose rows are pairs of texts.
+# Tasks whose rows are pairs of texts, and tasks whose labels are numbers.
 _PAIR_TASKS = ("embedding", "reranking")
+_NUMERIC_TASKS = ("regression", *_PAIR_TASKS)
 
 
 class TextRow(NamedTuple):
@@ -78,6 +79,11 @@ class TableSource(FilesWithTeacherAnswers):
         check("TableSource", "scale", is_embedding or self.scale == 1.0, "be 1 unless task is embedding", self.scale)
         return self
 
+    @property
+    def label_unit(self) -> Literal["text"] | None:
+        """A text; None where the labels are numbers."""
+        return None if self.task in _NUMERIC_TASKS else "text"
+
     def splits(self) -> dict[str, list[TextRow]]:
         """See `LabelledFiles.splits`, and `check_spread` and `check_numbers` for the numbers of a regression."""
         label_names = self.answer_labels(self._required_columns())
@@ -87,7 +93,7 @@ class TableSource(FilesWithTeacherAnswers):
         }
         labels = {split: {row.label for row in rows} for split, rows in tables.items()}
         owner = f"column {self.label!r} of {self.train}"
-        if self.task == "classification":
+        if self.label_unit is not None:
             self.check_answer_labels(label_names, labels["train"])
             check_labels(labels, owner)
             return tables
@@ -162,12 +168,12 @@ class TableSource(FilesWithTeacherAnswers):
     def own_labels(self, record: Record) -> Collection[str]:
         """The label of a row, if it has one."""
         label = record.cells.get(self.label)
-        is_name = self.task == "classification" and not is_missing(label)
+        is_name = self.label_unit is not None and not is_missing(label)
         return [as_text(label, record.where, self.label).strip()] if is_name else []
 
     def describe(self, splits: Mapping[str, Sequence[Any]]) -> list[str]:
         """How often the teacher's most likely label is that of the row."""
-        if not self.has_teacher_answers or self.task != "classification":
+        if not self.has_teacher_answers or self.label_unit is None:
             return []
         label_names = self.answer_labels(self._required_columns())
         agreements = {
@@ -215,8 +221,8 @@ class TableSource(FilesWithTeacherAnswers):
                 columns_of_both = f"a label in column {self.label!r} or a teacher's answer in {self.answer_column!r}"
                 raise InputError(f"{where}: the row must have {columns_of_both}, got neither")
             else:
-                label = most_likely_label(numbers, label_names) if self.task == "classification" else str(numbers[0])
-            if self.task == "classification":
+                label = most_likely_label(numbers, label_names) if self.label_unit is not None else str(numbers[0])
+            if self.label_unit is not None:
                 check_label(label, f"{where}: column {self.label!r}")
             elif (rule := broken_float32_rule(parse_number(label))) is not None:
                 raise InputError(f"{where}: column {self.label!r} must {rule}, got {label!r}")
@@ -229,7 +235,7 @@ class TableSource(FilesWithTeacherAnswers):
         if raw is None:
             return None
         place = f"{record.where}: column {self.answer_column!r}"
-        if self.task == "classification":
+        if self.label_unit is not None:
             order = self.list_order(record, label_names)
             return read_logits(raw, label_names, place, order, log=self.log_probabilities)
         return (read_score(raw, place),)

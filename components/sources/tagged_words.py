@@ -124,6 +124,11 @@ class SentenceSource(FilesWithTeacherAnswers):
         check("SentenceSource", "scheme", is_plain, "be 'BIO' or 'any' if there are probabilities", self.scheme)
         return self
 
+    @property
+    def label_unit(self) -> Literal["word"]:
+        """A word."""
+        return "word"
+
     def splits(self) -> SentenceSplits:
         """See `LabelledFiles.splits`; entities are in BIO."""
         splits = SentenceSplits({split: self._read(path) for split, path in self.paths().items()})

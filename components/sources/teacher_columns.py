@@ -4,7 +4,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import pydantic
 
@@ -108,13 +108,18 @@ class FilesWithTeacherAnswers(LabelledFiles, TeacherColumns):
     @pydantic.model_validator(mode="after")
     def _check_kind(self) -> Self:
         owner, columns, task = type(self).__name__, self.probability_columns, getattr(self, "task", "")
-        has_columns = not columns or task in ("classification", "multi_label")
+        has_columns = not columns or self.label_unit == "text"
         check(owner, "probability_columns", has_columns, f"be left out for {task}; set probabilities", columns)
         for field in ("labels", "log_probabilities"):
             value = getattr(self, field)
-            of_labels = not value or task in ("classification", "multi_label", "token_classification")
+            of_labels = not value or self.label_unit is not None
             check(owner, field, of_labels, f"be left out for {task}, which has no labels", value)
         return self
+
+    @property
+    def label_unit(self) -> Literal["text", "word"] | None:
+        """What a label of the rows is for; None for rows with numbers, answers or passages."""
+        return None
 
     def read_unlabelled(self, unlabelled: UnlabelledSource) -> list[Any]:
         """The rows of a table without labels, whose labels are a teacher's answers."""

@@ -33,6 +33,7 @@ from keras_bert.tasks.targets import AnswerRow, RowWords, Target
 if TYPE_CHECKING:
     import keras
 
+    from keras_bert.data.schemas import Feature
     from keras_bert.objectives.base import TaskObjective
     from keras_bert.tokenizers.base import BaseTokenizer
 
@@ -85,6 +86,9 @@ class Task(Adaptable, abc.ABC):
 
     name: ClassVar[str]
     """The key in `TASKS`, in `task.json` and in `features.json`."""
+
+    schema: ClassVar[Mapping[str, Feature]]
+    """The features of the records of a registered task; `SCHEMAS` has those of the built-in tasks."""
 
     needs_pooling: ClassVar[bool] = False
     """Whether the head reads one vector for the whole text, so that `build` has an argument `pooling`."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_bert.core.checks import check
 from keras_bert.core.folders import ADAPTER_FOLDER, MODEL_FILE, TASK_FILE, read_json_file
+from keras_bert.core.plugins import find_plugins
 from keras_bert.data.schemas import SCHEMAS, Feature
 from keras_bert.tasks.base import Runtime, Task
 from keras_bert.tasks.calibration import Calibration, calibration_of
@@ -45,12 +45,13 @@ TASKS: dict[str, type[Task]] = {
 }
 
 
-def register_task(task: type[Task], schema: Mapping[str, Feature]) -> None:
+def register_task(task: type[Task]) -> None:
     """Adds a task, so that its folders load and its records are read.
 
+    The tasks of installed packages are registered already, see docs/guides/extend.md.
+
     Args:
-        task: its `name` is the key in `TASKS`, in `task.json` and in `features.json`.
-        schema: the features of its records, as `SCHEMAS` has them for built-in tasks.
+        task: its `name` is the key in `TASKS`, in `task.json` and in `features.json`; its `schema` describes records.
 
     Raises:
         ValueError: the name is taken.
@@ -58,14 +59,24 @@ def register_task(task: type[Task], schema: Mapping[str, Feature]) -> None:
     Examples:
         >>> class Headlines(Classification):
         ...     name = "headlines"
-        >>> register_task(Headlines, SCHEMAS["classification"])
+        ...     schema = SCHEMAS["classification"]
+        >>> register_task(Headlines)
         >>> TASKS["headlines"] is Headlines
         True
         >>> del TASKS["headlines"], SCHEMAS["headlines"]
     """
     check("register_task", "task.name", task.name not in TASKS, f"be none of {sorted(TASKS)}", task.name)
     TASKS[task.name] = task
-    SCHEMAS[task.name] = dict(schema)
+    SCHEMAS[task.name] = dict(task.schema)
+
+
+def schema_of(task: str) -> dict[str, Feature]:
+    """The features of the records of a task, see `SCHEMAS`."""
+    return SCHEMAS[task]
+
+
+for _plugin in find_plugins("tasks").values():
+    register_task(_plugin.load())
 
 
 def load(folder: str | os.PathLike[str]) -> Task:

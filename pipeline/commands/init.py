@@ -9,12 +9,14 @@ import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
+from keras_bert.core.plugins import find_plugins
 from pipeline.commands.command import DONE, PROGRAM, OutputPath, Verb, absolute_path, refresh_option
 
-# Those of `TASK_ROWS`, whose import takes too long for help.
+# Those of `TASK_SOURCES`, whose import takes too long for help.
 TASKS = (
     *("classification", "multi_label", "regression", "token_classification", "question_answering", "embedding"),
     *("retrieval", "reranking"),
+    *find_plugins("task_sources"),
 )
 
 

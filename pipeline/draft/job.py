@@ -13,6 +13,7 @@ from components.examples.row_traits import PERCENTILES, RowTraits, TokenTraits, 
 from components.examples.source_rows import complete_splits
 from components.files.text_files import is_remote
 from components.sources.checkpoint import PACKAGE, Checkpoint
+from components.sources.retrieval import RetrievalSource
 from components.sources.table import TextRow
 from components.text.escaping import escape_field
 from keras_bert.core.folders import replaced_file
@@ -76,7 +77,7 @@ def draft_job(request: DraftRequest, checkpoint: Checkpoint, name: str = "") -> 
         raise InputError(f"{error}{guess.advice}") from None
     rows = measure_rows(splits["train"], task)
     measured, reader = splits["train"], task
-    if guess.source.task == "retrieval":
+    if isinstance(guess.source, RetrievalSource):
         # Passages are longer than queries, and a model encodes both separately.
         pairs = ((row.query, passage) for row in measured for passage in (*row.passages, *row.negatives))
         measured, reader = [TextRow(query, "", passage) for query, passage in pairs], TASK_ROWS["embedding"]

@@ -8,6 +8,8 @@ from components.examples.registry import TASK_ROWS
 from components.examples.row_traits import RowTraits, TokenTraits, percentile
 from components.examples.source_rows import AnySource
 from components.sources.checkpoint import Checkpoint
+from components.sources.questions import QuestionSource
+from components.sources.retrieval import RetrievalSource
 from components.sources.shared import SPLITS
 from keras_bert.options.training import RETRIEVAL_RATE, suggest_epochs, suggest_rates
 from pipeline.capabilities import CAPABILITIES
@@ -37,7 +39,7 @@ def propose_settings(
     """Settings for the rows of a source."""
     lengths, size = _propose_lengths(source, checkpoint, tokens), EncoderSize.of_checkpoint(checkpoint)
     rates, batch_size = suggest_rates(size and size.hidden_size), _BATCH_SIZE
-    if source.task == "retrieval":
+    if isinstance(source, RetrievalSource):
         rates, batch_size = (RETRIEVAL_RATE, rates[1]), _BATCH_OF_QUERIES
     rate = Setting("learning_rate", rates[0], "" if size is None else f"for {size.hidden_size} hidden units")
     start = [
@@ -78,7 +80,7 @@ def propose_settings(
 
 def _propose_lengths(source: AnySource, checkpoint: Checkpoint, tokens: TokenTraits) -> list[Setting]:
     """`max_length`, and for questions that are long the most tokens of one."""
-    is_question = source.task == "question_answering"
+    is_question = isinstance(source, QuestionSource)
     limit = min(checkpoint.size("max_length") or _LONGEST, _LONGEST_WINDOW if is_question else _LONGEST)
     quantile = percentile(tokens.lengths, _KEPT_PERCENT)
     length = min(limit, max(_SHORTEST, _STEP * math.ceil(quantile / _STEP)))

@@ -14,6 +14,7 @@ from components.files.record_files import RECORD_KINDS
 from components.files.text_files import Lines, extension
 from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QUESTION_FIELDS, QuestionSource
+from components.sources.registry import TASK_SOURCES
 from components.sources.retrieval import RetrievalSource
 from components.sources.table import TableSource
 from components.sources.tag_schemes import find_tag_error
@@ -35,8 +36,6 @@ _KINDS = (*RECORD_KINDS, *_TAGGED_KINDS, ".json")
 # Whole numbers with more different values than this are numbers, not names of labels.
 _MOST_NUMERIC_LABELS = 20
 _LINES = 1000
-# Tasks whose labels are numbers.
-_NUMERIC_TASKS = ("regression", "embedding", "reranking")
 _SEPARATORS = (",", ";", "|")
 _PREFIX = re.compile(r"[a-z]{2,3}:")
 # The first scheme that most sentences follow is taken; tags that follow several schemes mean the same in the first.
@@ -116,7 +115,7 @@ def _guess_source(request: DraftRequest) -> Guess:
         )
     if request.task == SentenceSource.task:
         raise InputError(f"the table {files[0]} must have a list of words and one of tags, got {', '.join(names)}")
-    numbers = request.task in _NUMERIC_TASKS
+    numbers = request.task is not None and TASK_ROWS[request.task].answers_numbers
     roles = find_roles(columns, files[0], request.text, request.label, request.second_text, numbers=numbers)
     if roles.text.count_distinct() < 2:
         text = str(next(iter(roles.text.values), ""))[:40]
@@ -206,7 +205,7 @@ def _as_table(request: DraftRequest, roles: Roles, reasons: Sequence[str]) -> Gu
     """A table, whose label and number of texts decide the task."""
     label, second = roles.label, roles.second_text
     task, reason = _guess_table_task(roles, request) if request.task is None else (request.task, "named by --task")
-    if task in _NUMERIC_TASKS and not label.is_numeric:
+    if TASK_ROWS[task].answers_numbers and not label.is_numeric:
         other = next((value for value in label.values if not is_number(value)), "nothing")
         raise InputError(f"--task {task} needs numbers in column {label.name!r}, got {str(other)[:40]!r}")
     columns: dict[str, Any] = {"text": roles.text.name, "label": label.name, "task": task}
@@ -223,7 +222,8 @@ def _as_table(request: DraftRequest, roles: Roles, reasons: Sequence[str]) -> Gu
     advice = f"; column {label.name!r} has {distinct} different values in {count} rows: --label names another"
     if label.is_numeric:
         advice = f"; --task regression reads column {label.name!r} as amounts"
-    return Guess(TableSource(**request.paths(), **columns), reasons, advice * (task == "classification"))
+    source = TASK_SOURCES[task](**request.paths(), **columns)
+    return Guess(source, reasons, advice * (task == "classification"))
 
 
 def _guess_table_task(roles: Roles, request: DraftRequest) -> tuple[str, str]:

@@ -4,7 +4,8 @@ import dataclasses
 import tempfile
 
 from components.dsl.errors import InputError
-from components.examples.registry import check_unlabelled
+from components.examples.registry import TASK_ROWS, check_unlabelled
+from components.sources.questions import QuestionSource
 from components.sources.retrieval import RetrievalSource
 from components.sources.text import TextSource
 from keras_bert.options.compression import OF_EMBEDDINGS
@@ -76,9 +77,10 @@ def check_tables(settings: Settings) -> None:
     if settings.corpus is None and settings.examples is None:
         raise InputError("there must be something to train on: a [corpus], [examples], or both")
     task = None if settings.examples is None else settings.examples.task
+    makes_vectors = task is not None and TASK_ROWS[task].encodes_separately
     for name in _OF_QUESTIONS:
-        if name in given and task != "question_answering":
-            raise InputError(f"{name} is only allowed for question_answering, got it for {task}")
+        if name in given and task != QuestionSource.task:
+            raise InputError(f"{name} is only allowed for {QuestionSource.task}, got it for {task}")
     if settings.quantization is not None and "tflite" not in settings.export.runtimes:
         raise InputError(
             "quantization must be left out where export.runtimes has no 'tflite', as no other runtime runs its files, "
@@ -104,11 +106,11 @@ def check_tables(settings: Settings) -> None:
         if table is not None and table.seed + settings.seeds > 2**32:
             raise InputError(f"{name}.seed must leave room for {settings.seeds} seeds below 2^32, got {table.seed}")
     check_teachers(settings)
-    if settings.normalize is not None and task not in ("embedding", "retrieval"):
+    if settings.normalize is not None and not makes_vectors:
         raise InputError(f"normalize is only allowed for embedding and retrieval, got it for {task}")
     for name in OF_EMBEDDINGS:
         weight = getattr(settings.distillation, name)
-        if weight and task not in ("embedding", "retrieval"):
+        if weight and not makes_vectors:
             raise InputError(f"distillation.{name} must be 0 except for embedding and retrieval, got {weight}")
     for capability, own_table in enabled_capabilities(settings):
         capability.check_tables(own_table, settings)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from components.examples.registry import TASK_ROWS
+from components.sources.retrieval import RetrievalSource
 from keras_bert.options.quantization import RECIPES
 from keras_bert.options.training import Training
 from pipeline.settings.schema import Settings
@@ -27,7 +28,7 @@ def _change_student(settings: Settings) -> Iterator[str]:
     is_single_text = TASK_ROWS[source.task].may_be_unlabelled and getattr(source, "second_text", None) is None
     if settings.unlabelled is None and is_single_text:
         yield "add texts that the teacher labels ([unlabelled])"
-    elif source.task != "retrieval" and not (augmentation and augmentation.copies):
+    elif not isinstance(source, RetrievalSource) and not (augmentation and augmentation.copies):
         yield "add altered copies of the rows (teacher_labels.copies)"
 
 

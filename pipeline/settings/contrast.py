@@ -1,6 +1,7 @@
 """What retrieval needs of the tables of a job and of its rows."""
 
 from components.dsl.errors import InputError
+from components.examples.registry import TASK_ROWS
 from components.sources.retrieval import RetrievalSource
 from keras_bert.core.checks import FieldError
 from keras_bert.options.training import Contrast
@@ -10,7 +11,7 @@ from pipeline.settings.schema import Settings
 def check_contrast(settings: Settings) -> None:
     """Raises InputError where `[contrast]` has no task, or a table asks for what retrieval cannot give."""
     source, dimension = settings.examples, settings.export.dimension
-    if dimension is not None and (source is None or source.task not in ("embedding", "retrieval")):
+    if dimension is not None and (source is None or not TASK_ROWS[source.task].encodes_separately):
         raise InputError(f"export.dimension is only allowed for embedding and retrieval, got {dimension}")
     if not isinstance(source, RetrievalSource):
         for name in ("contrast", "hard_negatives", "reranker"):

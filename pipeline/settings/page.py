@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from components.dsl.errors import InputError
+from components.examples.registry import TASK_ROWS
 from components.examples.retrieval import SplitCorpus
+from components.sources.retrieval import RetrievalSource
 from components.sources.search_texts import read_search_texts
 from pipeline.settings.contrast import vector_width
 from pipeline.settings.schema import Settings
@@ -15,9 +17,9 @@ def check_page(settings: Settings) -> None:
     page, source = settings.page, settings.examples
     if page is None or source is None:
         return
-    if source.task not in ("embedding", "retrieval"):
+    if not TASK_ROWS[source.task].encodes_separately:
         raise InputError(f"page is only allowed for embedding and retrieval, got it for {source.task}")
-    if not page.path and source.task != "retrieval":
+    if not page.path and not isinstance(source, RetrievalSource):
         raise InputError("page.path must be set unless task is retrieval, whose passages are searched, got none")
     if "tflite" not in settings.export.runtimes:
         rule = "be left out where export.runtimes has no 'tflite', whose file the page runs"

@@ -1,9 +1,11 @@
 """The settings of a job, validated before anything starts. A table that is present turns its steps on."""
 
 import dataclasses
+import functools
+import operator
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 import pydantic
 import pydantic_core
@@ -11,18 +13,17 @@ import pydantic_core
 from components.beam.engine import BeamOptions
 from components.corpus.cleaning import Cleaning
 from components.examples.registry import TASK_ROWS
+from components.examples.source_rows import AnySource
 from components.files.text_files import is_remote
 from components.scoring.blessing import Thresholds
 from components.sources.checkpoint import Checkpoint
 from components.sources.docstring_task import DocstringTask
 from components.sources.docstrings import DocstringCorpus
-from components.sources.label_sets import LabelSetSource
-from components.sources.questions import QuestionSource
+from components.sources.registry import TASK_SOURCES
 from components.sources.reranker import Reranker
 from components.sources.retrieval import RetrievalSource
 from components.sources.search_texts import SearchTexts
 from components.sources.table import TableSource
-from components.sources.tagged_words import SentenceSource
 from components.sources.teacher_columns import FilesWithTeacherAnswers, UnlabelledSource
 from components.sources.text import TextSource
 from components.training.on_rows import VALIDATIONS
@@ -52,6 +53,14 @@ MAX_LENGTH = 8192
 # The maximum number of characters of a folder's name.
 MAX_NAME_LENGTH = 255
 TASKS = {task: f"<{task}>" for task in TASK_ROWS}
+if TYPE_CHECKING:
+    _Examples = AnySource
+else:
+    _Examples = functools.reduce(
+        operator.or_,
+        (Annotated[source, pydantic.Tag(TASKS[task])] for task, source in TASK_SOURCES.items()),
+        Annotated[DocstringTask, pydantic.Tag(BUILT_IN)],
+    )
 
 
 @validated_dataclass
@@ -239,7 +248,7 @@ def _choose_examples(value: Any) -> str:
     """Returns the tag of the built-in task if the table has only its keys, else the tag of the table's task."""
     if isinstance(value, dict) and not value.keys() - {field.name for field in dataclasses.fields(DocstringTask)}:
         return BUILT_IN
-    task = value.get("task", "classification") if isinstance(value, dict) else "classification"
+    task = value.get("task", TableSource.task) if isinstance(value, dict) else TableSource.task
     return TASKS.get(task, task) if isinstance(task, str) else repr(task)
 
 
@@ -296,21 +305,7 @@ class Settings(pydantic.BaseModel):
     pretraining: PretrainingSettings = PretrainingSettings()
     generator: Generator = Generator()
     checkpoint: Checkpoint | None = None
-    examples: (
-        Annotated[
-            Annotated[TableSource, pydantic.Tag(TASKS["classification"])]
-            | Annotated[LabelSetSource, pydantic.Tag(TASKS["multi_label"])]
-            | Annotated[TableSource, pydantic.Tag(TASKS["regression"])]
-            | Annotated[TableSource, pydantic.Tag(TASKS["embedding"])]
-            | Annotated[TableSource, pydantic.Tag(TASKS["reranking"])]
-            | Annotated[SentenceSource, pydantic.Tag(TASKS["token_classification"])]
-            | Annotated[QuestionSource, pydantic.Tag(TASKS["question_answering"])]
-            | Annotated[RetrievalSource, pydantic.Tag(TASKS["retrieval"])]
-            | Annotated[DocstringTask, pydantic.Tag(BUILT_IN)],
-            pydantic.Discriminator(_choose_examples),
-        ]
-        | None
-    ) = None
+    examples: Annotated[_Examples, pydantic.Discriminator(_choose_examples)] | None = None
     fine_tuning: FineTuningSettings = FineTuningSettings()
     contrast: Contrast | None = None
     hard_negatives: HardNegatives | None = None

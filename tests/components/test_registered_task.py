@@ -27,7 +27,6 @@ from components.push import push
 from components.scoring.base import TaskScores, TaskScoring
 from components.scoring.mistakes import Mistakes
 from components.scoring.registry import TASK_SCORING
-from components.scoring.registry import register_task as register_steps
 from components.sources.table import TableSource, TextRow
 from keras_bert.core.config import EncoderConfig
 from keras_bert.data.schemas import SCHEMAS, Feature
@@ -39,8 +38,7 @@ from keras_bert.objectives.base import Array, Batch, TaskObjective
 from keras_bert.objectives.class_weights import row_weights
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.classification import build_classifier
-from keras_bert.tasks.registry import TASKS
-from keras_bert.tasks.registry import register_task as register_library
+from keras_bert.tasks.registry import TASKS, register_task
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from pipeline.views.answers import answer_lines
@@ -70,10 +68,17 @@ class TwoQuestionsObjective(TaskObjective):
         return {"truth": (outputs > 0).astype("int32")}
 
 
+SCHEMA = {
+    **{name: SCHEMAS["classification"][name] for name in ("token_ids", "segment_ids")},
+    "truth": Feature("pair", "int64, (2,): 1 for yes"),
+}
+
+
 class TwoQuestions(Task):
     """Whether a text names an animal, and whether it names a plant."""
 
     name = NAME
+    schema = SCHEMA
     needs_pooling = True
     second_text = "unused"
 
@@ -144,12 +149,6 @@ class TwoQuestionsScoring(TaskScoring[TextRow]):
         return "no to both", ["nn"] * len(test)
 
 
-SCHEMA = {
-    **{name: SCHEMAS["classification"][name] for name in ("token_ids", "segment_ids")},
-    "truth": Feature("pair", "int64, (2,): 1 for yes"),
-}
-
-
 class TwoQuestionsSource:
     """The rows of a tiny classification, with both answers instead of a label."""
 
@@ -188,8 +187,8 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     for table in (TASKS, SCHEMAS, TASK_ROWS, TASK_SCORING):
         monkeypatch.setitem(table, NAME, None)  # so that the entry goes after the test
         table.pop(NAME)
-    register_library(TwoQuestions, SCHEMA)
-    register_steps(TwoQuestionsRows(), TwoQuestionsScoring())
+    register_task(TwoQuestions)
+    TASK_ROWS[NAME], TASK_SCORING[NAME] = TwoQuestionsRows(), TwoQuestionsScoring()
 
 
 @pytest.mark.long
@@ -255,9 +254,7 @@ def answers_of_a_table(version: Path, task: Task, folder: Path) -> None:
 @pytest.mark.usefixtures("registered")
 def test_a_name_is_registered_once() -> None:
     with pytest.raises(ValueError, match=r"^register_task\.task\.name must be none of \["):
-        register_library(TwoQuestions, SCHEMA)
-    with pytest.raises(ValueError, match=f"^register_task: rows and scoring must have one name beside .* got '{NAME}'"):
-        register_steps(TwoQuestionsRows(), TwoQuestionsScoring())
+        register_task(TwoQuestions)
 
 
 @pytest.mark.usefixtures("registered")

@@ -1,6 +1,9 @@
 """The package of docs/guides/extend.md adds its command and its tracker as soon as it is installed."""
 
 import json
+import os
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -15,14 +18,15 @@ PAGE = REPOSITORY / "docs" / "guides" / "extend.md"
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package in a folder on Python's path, with the metadata that pip writes."""
+def site(tmp_path: Path) -> Path:
+    """A folder for Python's path with the package, and with the metadata that pip writes."""
     blocks = read_blocks(PAGE.read_text(), PAGE.name)
     (project,) = (tomllib.loads(block.code)["project"] for block in blocks if block.language == "toml")
     package, metadata = tmp_path / "site" / "house_tools", tmp_path / "site" / "house_tools-1.0.dist-info"
     package.mkdir(parents=True)
     metadata.mkdir()
-    for name, block in zip(("labels", "lines"), (code for code in blocks if code.language == "python"), strict=True):
+    codes = (code for code in blocks if code.language == "python")
+    for name, block in zip(("stars", "star_rows", "labels", "lines"), codes, strict=True):
         (package / f"{name}.py").write_text(block.code)
     (package / "__init__.py").touch()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: house-tools\nVersion: 1.0\n")
@@ -31,7 +35,27 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         line for group, entries in groups for line in (f"[{group}]", *(f"{key} = {entries[key]}" for key in entries))
     ]
     (metadata / "entry_points.txt").write_text("\n".join(lines))
-    monkeypatch.syspath_prepend(tmp_path / "site")
+    return tmp_path / "site"
+
+
+@pytest.fixture
+def installed(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(site)
+
+
+class Program:
+    """The program and Python in processes of their own, with the package installed: registries are read once."""
+
+    def __init__(self, site: Path, folder: Path) -> None:
+        paths = filter(None, (str(site), str(REPOSITORY), os.environ.get("PYTHONPATH")))
+        self._environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "KERAS_BACKEND": "tensorflow"}
+        self._folder = folder
+
+    def __call__(self, *arguments: object) -> str:
+        command = [sys.executable, *map(str, arguments)]
+        done = subprocess.run(command, cwd=self._folder, env=self._environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-4000:]
+        return done.stdout
 
 
 @pytest.mark.usefixtures("installed")
@@ -52,3 +76,54 @@ def test_a_tracker_of_a_strangers_package(tmp_path: Path, capfd: pytest.CaptureF
     line = refused(capfd, "report", run, "--root", tmp_path, "--track", "liens", file)
     assert line.startswith("--track must be one of the trackers that are installed (")
     assert "got 'liens'" in line
+
+
+def test_a_job_of_a_strangers_task(site: Path, tmp_path: Path) -> None:
+    job = write_star_job(tmp_path / "job")
+    code = (
+        "from pathlib import Path\nfrom pipeline.job.files import load_settings\n"
+        "from components.examples.registry import TASK_ROWS\n"
+        f"source = load_settings(Path({str(job)!r})).examples\n"
+        "print(type(source).__name__, TASK_ROWS[source.task].labels(source, source.splits()['train']))"
+    )
+    program = Program(site, tmp_path)
+    assert program("-c", code).strip() == "StarSource ['1', '2', '3']"
+    schema = json.loads(program("-m", "pipeline", "schema"))
+    assert schema["$defs"]["StarSource"]["properties"]["task"]["const"] == "stars"
+    assert "stars" in program("-m", "pipeline", "init", "--help")
+
+
+@pytest.mark.long
+def test_a_strangers_task_goes_through_every_command(site: Path, tmp_path: Path) -> None:
+    job, program = write_star_job(tmp_path / "job"), Program(site, tmp_path)
+    program("-m", "pipeline", "run", job, "--root", "runs")
+    version = tmp_path / "runs" / "pushed" / "stars" / "1"
+    assert "BERT that gives stars to texts" in (version / "README.md").read_text()
+    metrics = json.loads((version / "metrics.json").read_text())
+    assert {"accuracy", "within_one"} <= metrics["models"]["teacher"]["metrics"].keys()
+    text = "the ship stood near the sail until the tide came back ."
+    answers = {program("-m", "pipeline", "predict", file, text) for file in version.glob("model*.*")}
+    assert len({answer.split()[0] for answer in answers}) == 1
+    assert answers.pop().split()[0] in ("1", "2", "3")
+    code = f"import keras_bert; print(keras_bert.load({str(version)!r}).name)"
+    assert program("-c", code).strip() == "stars"
+    program("-m", "pipeline", "report", "--root", "runs", "--out", "page.html")
+    assert "within one" in (tmp_path / "page.html").read_text()
+    (teacher,) = (tmp_path / "runs" / "artifacts" / "fine_tune").iterdir()
+    drafted = ("init", tmp_path / "job" / "rows.tsv", "--task", "stars", "--checkpoint", teacher)
+    program("-m", "pipeline", *drafted, "--out", "drafted.toml")
+    assert 'task = "stars"' in (tmp_path / "drafted.toml").read_text()
+
+
+def write_star_job(folder: Path) -> Path:
+    """The tiny job with the task `stars`; its labels are three of the stars that a review may give."""
+    job, rows = write_job(folder), folder / "rows.tsv"
+    head, *lines = rows.read_text().splitlines()
+    stars = {"sea": "1", "farm": "3"}
+    cells = [line.split("\t") for line in lines]
+    texts = [f"{text}\t{'2' if row % 5 == 0 else stars[label]}" for row, (text, label) in enumerate(cells)]
+    rows.write_text("\n".join([head, *texts, ""]))
+    job.write_text(
+        job.read_text().replace('name = "tiny"', 'name = "stars"').replace("[examples]", '[examples]\ntask = "stars"')
+    )
+    return job
