@@ -170,7 +170,7 @@ $(MLFLOW)/.ready: requirements/mlflow.lock $(LIBRARIES)
 
 SEARCH := build/search
 test-search: $(READY) $(SEARCH)/.ready ## searches for settings with Optuna
-	PYTHONPATH=$(CURDIR)/$(SEARCH) $(BIN)/python -m pytest -m search tests/test_search.py tests/pipeline/search
+	PYTHONPATH=$(CURDIR)/$(SEARCH) $(BIN)/python -m pytest -m search tests/plugins/search
 
 ACCELERATORS := build/accelerators
 test-accelerators: $(READY) $(ACCELERATORS)/.ready ## files in the compilers and engines of accelerators; the GPU's needs a driver of Vulkan

@@ -54,7 +54,7 @@ class Capability(Generic[T]):
         return None
 
     def why_untrained(self, table: T) -> str:
-        """Why a teacher has no training whose settings could be searched, as the end of an error; empty if it has."""
+        """Why no settings of a training make the teacher, as the end of an error; empty if they do."""
         return ""
 
     def propose(self, source: AnySource, rows: RowTraits, rate: Setting) -> Proposal | None:

@@ -18,7 +18,7 @@ from pipeline.orchestrator.step_command import without_keras_settings
 
 _LAST = "Other commands, also of plug-ins"
 GROUPS = {
-    "Make a model": ("init", "run", "search", "schema"),
+    "Make a model": ("init", "run", "schema"),
     "Use a model": ("predict", "describe", "check", "publish"),
     "Choose settings": ("compare", "doctor"),
     "Look at runs, and clean up": ("show", "report", "diff", "gc"),

@@ -22,7 +22,7 @@ LONGEST = (
     "tests/keras_bert/training/test_trainer.py",
     "tests/test_docstrings.py",
     "tests/test_compare.py",
-    "tests/test_search_within_limits.py",
+    "tests/plugins/search/test_search_within_limits.py",
     "tests/test_notebooks.py",
 )
 

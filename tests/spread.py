@@ -9,8 +9,8 @@ TOGETHER = (
         *(
             f"tests/components/test_{step}.py"
             for step in (
-                *("quantize", "distill", "fine_tune", "evaluate", "prune", "measure_footprint", "validate"),
-                *("label_with_teacher", "distill_general", "measure_distillation", "teacher_answers"),
+                *("quantize", "distill", "fine_tune", "evaluate", "prune"),
+                *("label_with_teacher", "distill_general", "teacher_answers"),
             )
         ),
         *(
@@ -18,6 +18,7 @@ TOGETHER = (
             "tests/plugins/few_shot/test_fit_head.py",
             "tests/plugins/label_errors/test_score_held_out.py",
         ),
+        *(f"tests/plugins/search/test_{step}.py" for step in ("measure_distillation", "measure_footprint", "validate")),
     ),
     tuple(
         f"tests/keras_bert/export/{module}.py"

@@ -1,10 +1,9 @@
-"""Measurements of files, steps, scores and search spaces: each artifact holds one JSON file that `read` opens typed."""
+"""Measurements of files, steps and models: each artifact holds one JSON file that `read` opens typed."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from components.dsl.artifact import Artifact, RecordArtifact, as_plain
-from keras_bert.core.config import EncoderConfig
+from components.dsl.artifact import RecordArtifact
 
 
 class FileFootprint(NamedTuple):
@@ -48,77 +47,6 @@ class StepCost(RecordArtifact[PretrainingStepCosts]):
     """`cost.json`: {"lengths": [{"length": 64, "flops": ..., "seconds": ...}, ...], "bytes_an_entry": ...}."""
 
     record_file = "cost.json"
-
-
-class TrainingTimes(NamedTuple):
-    """The time of a training on labelled rows.
-
-    Attributes:
-        step: seconds of a steady step.
-        begin: seconds before steady steps: reading, building and compiling.
-    """
-
-    step: float
-    steps: int
-    begin: float
-    rows: dict[str, int]
-
-
-class TrainingCost(RecordArtifact[TrainingTimes]):
-    """`training_cost.json`: {"step": seconds, "steps": timed, "begin": seconds, "rows": {"train": ..., ...}}."""
-
-    record_file = "training_cost.json"
-
-
-class VocabularySize(NamedTuple):
-    """A vocabulary that a student may have: its entries, and the share of validation tokens that stand in it."""
-
-    size: int
-    kept_share: float
-
-
-class SearchBounds(NamedTuple):
-    """The largest student of a search.
-
-    Attributes:
-        max_length: tokens of the teacher's longest row.
-        has_prunable_blocks: whether blocks may lose heads and feed-forward units.
-        vocabularies: the teacher's vocabulary, then smaller ones, the larger first.
-    """
-
-    config: EncoderConfig
-    max_length: int
-    has_prunable_blocks: bool
-    vocabularies: Sequence[VocabularySize]
-
-
-class SearchSpace(Artifact):
-    """`search_space.json`: the teacher's encoder, and the vocabularies that its rows need, see `SearchBounds`."""
-
-    def write(self, bounds: SearchBounds) -> None:
-        """Writes the bounds."""
-        self.write_json("search_space.json", as_plain(bounds._replace(config=bounds.config.as_dict())))  # type: ignore[arg-type]
-
-    def read(self) -> SearchBounds:
-        """The bounds."""
-        content = self.read_json("search_space.json")
-        vocabularies = [VocabularySize(**vocabulary) for vocabulary in content["vocabularies"]]
-        config = EncoderConfig.from_dict(content["config"])
-        return SearchBounds(**{**content, "config": config, "vocabularies": vocabularies})
-
-
-class ValidationScore(NamedTuple):
-    """The score of a model on validation rows: a share of a metric, and the number of rows."""
-
-    metric: str
-    score: float
-    rows: int
-
-
-class Validation(RecordArtifact[ValidationScore]):
-    """`validation.json`: {"metric": ..., "score": ..., "rows": ...}; decides before test rows are read."""
-
-    record_file = "validation.json"
 
 
 class DiagnosisReport(NamedTuple):

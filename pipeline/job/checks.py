@@ -45,7 +45,6 @@ _NEEDS = {
     "quantization": "examples",
     "export": "examples",
     "evaluation": "examples",
-    "search": "examples",
     "push": "examples",
     "page": "examples",
     "seeds": "examples",

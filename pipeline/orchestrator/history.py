@@ -65,7 +65,7 @@ class RunHistory:
         """The newest execution of a component that ran; None if it never ran for the job of a pipeline.
 
         The name of a pipeline is that of a job, or one such as `JOB/ladder`. What other jobs took says nothing about
-        this one; executions of this pipeline take precedence over those of others of its job, as its searches.
+        this one; executions of this pipeline take precedence over those of the job's other pipelines.
         """
         newest = self._executions(
             f"{_OF_JOB} AND x.component = ? AND x.state = 'ran' ORDER BY r.pipeline = ? DESC, x.id DESC LIMIT 1",

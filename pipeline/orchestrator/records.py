@@ -46,8 +46,8 @@ class Run(NamedTuple):
     """A run of a pipeline; times in seconds since the epoch.
 
     Attributes:
-        state: `partial` is a run without errors that skipped steps, or that later runs of a search complete.
-        part_of: the first run of the search that the run belongs to; None for other runs and for the first run itself.
+        state: `partial` is a run without errors that skipped steps, or that later runs of its series complete.
+        part_of: the first run of the series that the run belongs to; None for the first run itself and for single runs.
         invocation: the identifier of a run by another orchestrator, which starts each step as a command; else None.
     """
 

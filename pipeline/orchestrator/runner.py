@@ -122,7 +122,7 @@ def run_pipeline(
         observer: receives the progress of the run.
         preload: modules that the fork server imports once, before the first step that runs.
         first_party: top-level packages whose code is part of the cache keys.
-        part_of: the first run of the search that this run belongs to, if any.
+        part_of: the first run of the series that this run belongs to, if any.
         is_whole: whether the run is complete by itself; a run that leaves out steps is recorded as partial in any case.
 
     Raises:

@@ -42,7 +42,7 @@ NOTHING = Spared()
 def find_garbage(history: RunHistory, root: Path, keep: int, spared: Spared = NOTHING) -> Garbage:
     """Finds artifacts and logs that neither the newest `keep` runs of a pipeline nor an existing pushed version need.
 
-    All runs of a search count as one. `spared` are runs and artifacts to keep in any case, as those of runs that are
+    All runs of a series count as one. `spared` are runs and artifacts to keep in any case, as those of runs that are
     still running on other machines.
     """
     kept_runs = _kept_runs(history.runs(), keep) | spared.runs
@@ -80,25 +80,25 @@ def _kept_runs(runs: Sequence[Run], keep: int) -> set[int]:
     A run of an external orchestrator is kept until all its steps have run, as no process runs between two of them.
     """
     kept: set[int] = set()
-    finished = {_search_of(run) for run in runs if run.state in _FINISHED}
-    # A search counts under the name of its first run. Its last run has the name of the job, as it pushes the winner.
+    finished = {_first_run_of(run) for run in runs if run.state in _FINISHED}
+    # A series counts under the name of its first run: its last one may push, under the name of the job.
     pipelines = {run.id: run.pipeline for run in runs}
     counted: dict[str, set[int]] = {}
     for run in runs:
         if run.invocation is not None and run.state == "running":
             kept.add(run.id)
             continue
-        search = _search_of(run)
-        newest = counted.setdefault(pipelines[search], set())
-        if search in finished and (search in newest or len(newest) < keep):
-            newest.add(search)
+        first_run = _first_run_of(run)
+        newest = counted.setdefault(pipelines[first_run], set())
+        if first_run in finished and (first_run in newest or len(newest) < keep):
+            newest.add(first_run)
             kept.add(run.id)
-        elif search not in finished and not newest:
+        elif first_run not in finished and not newest:
             kept.add(run.id)
     return kept
 
 
-def _search_of(run: Run) -> int:
+def _first_run_of(run: Run) -> int:
     return run.id if run.part_of is None else run.part_of
 
 

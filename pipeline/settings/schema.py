@@ -41,7 +41,6 @@ from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Contrast, Precision, Training
 from pipeline.machine import Machine
 from pipeline.settings.general_distillation import GeneralDistillationSettings
-from pipeline.settings.search import SearchSettings
 
 T = TypeVar("T")
 
@@ -320,7 +319,6 @@ class Settings(pydantic.BaseModel):
     quantization: QuantizationSettings | None = None
     export: Export = Export()
     evaluation: Thresholds = Thresholds()
-    search: SearchSettings = SearchSettings()
     push: PushSettings = PushSettings()
     page: SearchTexts | None = None
     beam: BeamOptions = BeamOptions()

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from components.artifacts.evaluation import Blessing, Evaluation
-from components.artifacts.measurements import Validation
 from components.artifacts.pushed import Pushed
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.errors import InputError
@@ -27,7 +26,6 @@ from components.scoring.retrieval import BM25
 from components.sources.search_texts import SearchTexts
 from components.sources.shared import SPLITS
 from components.training.model_folder import read_model
-from components.validate import validate
 from keras_bert.core.vector_codes import int8_codes
 from keras_bert.data.task_batches import task_batches
 from keras_bert.export.bundle import load, load_exported
@@ -121,13 +119,6 @@ def test_a_pushed_folder_answers_with_vectors_of_length_1_and_has_a_card_and_a_p
     assert "Vectors have length 1: inner products are cosines" in card
     assert "| ndcg at 10 |" in card or "| ndcg_at_10 |" in card
     assert '"task": "retrieval"' in (folder / "index.html").read_text()
-
-
-@pytest.mark.long
-def test_validate_scores_the_file(line, tmp_path):
-    validation = Validation(tmp_path / "v")
-    validate.run(examples=line.examples, validation=validation, edge=line.edge, metric="mrr_at_10")
-    assert 0 < validation.read().score <= 1
 
 
 def test_hard_negatives_are_mined_for_training_rows_alone(line, tmp_path):

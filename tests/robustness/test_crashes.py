@@ -28,14 +28,10 @@ from tests.robustness.crash.root_state import RootState, read_root_state
 OTHER_STEPS = {
     "diagnose",
     "import_checkpoint",
-    "measure_distillation",
-    "measure_footprint",
     "measure_latency",
-    "measure_search_space",
     "measure_step",
     "mine_hard_negatives",
     "score_with_reranker",
-    "validate",
 }
 
 

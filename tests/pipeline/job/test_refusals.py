@@ -350,28 +350,6 @@ COMBINATIONS = {
         ("adaptation={kind='prompt', token=8}", "there is no setting 'adaptation.token'; did you mean 'tokens'?"),
         ("checkpoint.path=", "checkpoint.path must not be empty, got ''"),
         (
-            "search.fine_tuning.learning_rate=[2e-4, 1e-5]",
-            "search.fine_tuning.learning_rate must begin with its least...",
-        ),
-        (
-            "search.fine_tuning.learning_rate=[0.0, 1e-5]",
-            "search.fine_tuning.learning_rate.0 must be positive, got 0.0",
-        ),
-        (
-            "search.fine_tuning.epochs=[1, 2, 3]",
-            "search.fine_tuning.epochs must hold one value or two, got [1.0, 2.0, 3.0]",
-        ),
-        ("search.fine_tuning.epochs=[]", "search.fine_tuning.epochs must hold one value or two, got []"),
-        ("search.fine_tuning.layer_decay=[0.5, 1.5]", "search.fine_tuning.layer_decay.1 must be at most 1, got 1.5"),
-        (
-            "search.fine_tuning.batch_size=[16, 16]",
-            "search.fine_tuning.batch_size must hold each value once, got [16, 16]",
-        ),
-        ("search.fine_tuning.batch_size=[1.5]", "search.fine_tuning.batch_size.0 must be a valid integer, got 1.5"),
-        ("search.fine_tuning.rate=[1.0, 2.0]", "there is no setting 'search.fine_tuning.rate'..."),
-        ("search.pooling=['max']", "search.pooling.0 must be 'cls' or 'mean', got 'max'"),
-        ("search.finalists=0", "search.finalists must be at least 1, got 0"),
-        (
             "beam.runner='Dask'",
             "beam.runner must be a Beam runner or the full name of a class, got 'Dask'; known: Bundle...",
         ),
@@ -500,7 +478,6 @@ COMBINATIONS = {
             (f"{key}={value}", f"{key} must be left out without [examples], {UNREAD}")
             for key, value in FOR_EXAMPLES.items()
         ),
-        ("search.finalists=2", "search must be left out without [examples]..."),
         ("generator={}", "generator must be left out where pretraining.objective is not 'replaced_tokens'"),
         (
             "pretraining.span_boundary=true",

@@ -9,10 +9,10 @@ from pipeline.job.checks import check_data
 from pipeline.pipelines import comparison_pipeline
 from pipeline.workload import list_trainings
 from plugins.few_shot.options import FewShot
-from tests.pipeline.search.test_space import space_of
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load, refusal, write_checkpoint
 from tests.pipeline.test_pipelines import STUDENT, read_by, reads, values, wire
 from tests.pipeline.test_workload import SIZE, load_job
+from tests.plugins.search.test_space import space_of
 
 RATES = "[search.fine_tuning]\nlearning_rate = [1e-5, 1e-3]"
 JOB = CHECKPOINT + EXAMPLES + "[few_shot]\npairs = 5\n"
@@ -66,6 +66,7 @@ def test_rows_of_which_no_two_have_a_label_in_common_are_refused(folder: Path) -
         ),
         ("few_shot.pairs=-1", "few_shot.pairs must be at least 0, got -1"),
         ("few_shot.l2=0.0", "few_shot.l2 must be positive, got 0.0"),
+        ("few_shot.l2=inf", "few_shot.l2 must be a finite number, got inf"),
         ("few_shot.pears=2", "there is no setting 'few_shot.pears'; did you mean 'pairs'?"),
         (
             "examples.task=regression",

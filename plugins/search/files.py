@@ -1,0 +1,33 @@
+"""The files of a search: its values, its tables, a plot of candidates, and the job with the winner's settings."""
+
+from pathlib import Path
+
+from pipeline.job.files import Tables, merge_tables
+from pipeline.settings.toml_text import format_tables
+from pipeline.views.pareto_plot import draw_front
+from pipeline.views.reports import write_report
+from plugins.search.results import AnyResult, StudentResult, as_json
+from plugins.search.space import apply_values
+from plugins.search.tables import render_search
+
+WINNER_FILE = "winner.toml"
+
+
+def write_search(result: AnyResult, tables: Tables, folder: Path) -> list[Path]:
+    """Writes `search.json`, `search.md`, a plot of candidates, and `winner.toml`, a whole job made of the job's tables.
+
+    Returns:
+        The files; without a winner there is no job.
+    """
+    draw = draw_front if isinstance(result, StudentResult) else None
+    files = write_report("search", as_json(result), folder, render_search(result), draw)
+    winner = {name: table for name, table in tables.items() if name != "search"}
+    if not isinstance(result, StudentResult):
+        winner = apply_values(winner, result.values)
+    elif result.winner:
+        winner = merge_tables(winner, result.tables)
+    else:
+        return files
+    file = folder / WINNER_FILE
+    file.write_text(format_tables(winner), encoding="utf-8")
+    return [*files, file]

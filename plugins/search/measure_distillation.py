@@ -1,0 +1,79 @@
+"""A teacher and a student's shape -> TrainingCost: the time of a distillation step on this machine."""
+
+import time
+from typing import TYPE_CHECKING
+
+from components.artifacts.standard import Model, TaskExamples
+from components.dsl.component import Input, Output, component
+from components.dsl.step_folders import report_progress
+from components.training.model_folder import read_model
+from components.training.on_rows import reproducible_scope, training_rows
+from components.training.students import build_distillation_objective, initialize_student
+from keras_bert.options.compression import Distillation, Imitation, Student
+from keras_bert.options.training import Training
+from plugins.search.artifacts import TrainingCost, TrainingTimes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from keras_bert.training.trainer import Trainer
+
+# The most steps to time, and the seconds after which no further step is made.
+_STEPS, _SECONDS = 40, 60.0
+# A step that takes this many times the median has compiled something.
+_COMPILES = 3.0
+
+
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="measurement")
+def measure_distillation(
+    teacher: Input[Model],
+    examples: Input[TaskExamples],
+    cost: Output[TrainingCost],
+    shape: Student,
+    distillation: Distillation = Distillation(),
+    imitation: Imitation = Imitation(),
+    training: Training = Training(),
+) -> None:
+    """Times the first steps that `distill` would make; the student is thrown away.
+
+    Seconds depend on this machine and its present load: the step runs once, and equal inputs reuse its result.
+
+    The length of `training` does not matter.
+
+    Raises:
+        InputError: the teacher, the shape and the losses do not fit each other, see `distill`.
+    """
+    from keras_bert.training.trainer import Trainer
+
+    started = time.perf_counter()
+    with reproducible_scope(training.seed):
+        teacher_task = read_model(teacher)
+        student, _ = initialize_student(teacher_task, shape, examples, training)
+        network, objective = build_distillation_objective(teacher_task, student, examples, distillation, imitation)
+        trainer = Trainer(network, objective, training, _STEPS)
+    ready = time.perf_counter()
+    step, steps = _steady([*_times(trainer, examples, training)])
+    begin = time.perf_counter() - started - step * steps
+    cost.write(TrainingTimes(step, steps, begin, examples.features()["counts"]))
+    cost.counts = {"step": step, "building": ready - started}
+
+
+def _times(trainer: "Trainer", examples: TaskExamples, training: Training) -> "Sequence[float]":
+    """The seconds of each step, with making its batch."""
+    batches = training_rows(examples, training)
+    source = iter(trainer.devices.spread(lambda **shares: batches.after(0, **shares)))
+    times: list[float] = []
+    while len(times) < _STEPS and (sum(times) < _SECONDS or len(times) < 2):
+        report_progress(len(times), _STEPS, "timing steps")
+        started = time.perf_counter()
+        _, norm = trainer.step([next(source) for _ in range(training.accumulation)], len(times) + 1)
+        float(norm)  # waits for the accelerator
+        times.append(time.perf_counter() - started)
+    return times
+
+
+def _steady(times: "Sequence[float]") -> tuple[float, int]:
+    """The mean seconds of the steps that compiled nothing, and the number of all steps."""
+    median = sorted(times)[(len(times) - 1) // 2]
+    steady = [seconds for seconds in times if seconds <= _COMPILES * median]
+    return sum(steady) / len(steady), len(times)

@@ -1,0 +1,217 @@
+"""The wiring of a search: models with their scores on validation rows. Trials share all steps that are equal."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from components.artifacts.measurements import Latency
+from components.artifacts.standard import EdgeModel, Model, TaskExamples, Vocabulary
+from components.dsl.artifact import Artifact
+from components.dsl.component import Handle
+from components.fit_vocabulary import fit_vocabulary
+from components.measure_latency import measure_latency
+from keras_bert.options.compression import Distillation, Imitation
+from keras_bert.options.quantization import Quantization
+from pipeline.chains import Chain, Stage, enabled_stages
+from pipeline.nodes import Start, append_name, append_seed, seeded
+from pipeline.orchestrator.graph import Pipeline
+from pipeline.pipelines import PushOutputs, add_evaluation_and_push, ingest_rows, pipeline_of, wire_start
+from pipeline.settings.schema import Settings, select_fields
+from plugins.search.artifacts import SearchSpace, TrainingCost, Validation
+from plugins.search.candidates import Candidate, Grid
+from plugins.search.measure_distillation import measure_distillation
+from plugins.search.measure_footprint import measure_footprint
+from plugins.search.measure_search_space import measure_search_space
+from plugins.search.validate import validate
+
+TEACHER = "teacher"
+# The largest difference of scores in points: no regression is too large.
+_ANY_REGRESSION = 100.0
+
+
+def search_pipeline(settings: Settings, handles: Sequence[Handle[Artifact]]) -> Pipeline:
+    """The pipeline that makes some outputs of a search."""
+    return pipeline_of(f"{settings.name}/search", handles)
+
+
+def start_pipeline(settings: Settings) -> Pipeline:
+    """The steps that all trials share: the rows, and the models that trainings start from."""
+    start, rows = wire_start(settings)
+    return search_pipeline(settings, [start.model, rows, *([] if start.student is None else [start.student])])
+
+
+class TrialOutputs(NamedTuple):
+    """A trained model of one seed, its score, and the score of the model that later stages make of it."""
+
+    training: Handle[Model]
+    model: Handle[Model]
+    validation: Handle[Validation]
+    last_validation: Handle[Validation]
+    steps: frozenset[str]
+    later_steps: frozenset[str]
+
+
+def wire_trial(settings: Settings, seed: int, stages: Sequence[Stage], later: Sequence[Stage] = ()) -> TrialOutputs:
+    """The training of one seed, as a run of the job has it."""
+    # Names of steps need no numbers, as a pipeline has one seed.
+    settings = settings.model_copy(update={"seeds": 1})
+    start, rows = wire_start(settings)
+    chain = Chain(settings, start, rows, seed)
+    training = model = chain.model(stages)
+    encoder = model.node.inputs.get("encoder")
+    if isinstance(encoder, Handle):  # whose vectors a head is fitted to
+        training = encoder.node.output(Model)
+    validation = last_validation = _score(settings, rows, model.node.name, model=model)
+    if later:
+        last = chain.model([*stages, *later])
+        last_validation = _score(settings, rows, last.node.name, model=last)
+
+    def step_names(*handles: Handle[Any]) -> frozenset[str]:
+        return frozenset(node.name for node in search_pipeline(settings, handles).nodes)
+
+    before = step_names(start.model, rows, *([chain.model()] if stages else []))
+    steps, all_steps = step_names(validation), step_names(last_validation)
+    return TrialOutputs(training, model, validation, last_validation, steps - before, all_steps - steps)
+
+
+class TeacherOutputs(NamedTuple):
+    """The measurements of the teacher: its search space, its validation score, and the footprint of its float file."""
+
+    search_space: Handle[SearchSpace]
+    validation: Handle[Validation]
+    latency: Handle[Latency]
+
+
+class WinnerOutputs(NamedTuple):
+    """The measurements of the winner for one seed: its validation score, and the footprint of its file."""
+
+    validation: Handle[Validation]
+    latency: Handle[Latency]
+
+
+class _ReducedTeacher(NamedTuple):
+    """A teacher with a reduced vocabulary, its initial model, and the rows in this vocabulary."""
+
+    start: Start
+    rows: Handle[TaskExamples]
+    teacher: Handle[Model]
+
+
+class StudentWiring:
+    """Makes the nodes of a search for a student; steps that are wired again are cached."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        start, rows = wire_start(settings)
+        self._chains = [Chain(settings, start, rows, seed) for seed in range(settings.seeds)]
+        self._whole = [_ReducedTeacher(start, rows, chain.model()) for chain in self._chains]
+        self._reduced_teachers: dict[tuple[int, int], _ReducedTeacher] = {}
+        self._timing = {
+            "lengths": tuple(settings.export.choose_lengths(settings.max_length)),
+            "timed": (settings.max_length,),
+        }
+
+    def wire_teachers(self) -> list[Handle[Artifact]]:
+        """The teachers of all seeds, and the rows that students learn from; they do not count as part of the search."""
+        return [*(whole.teacher for whole in self._whole), self._chains[0].student_rows()]
+
+    def measure_teacher(self) -> TeacherOutputs:
+        """The measurements of the first teacher."""
+        _, rows, teacher = self._whole[0]
+        footprint = measure_footprint(teacher=teacher, examples=rows, **self._timing)
+        return TeacherOutputs(
+            measure_search_space(teacher=teacher, examples=rows).output(SearchSpace),
+            _score(self._settings, rows, TEACHER, model=teacher),
+            append_name(footprint, TEACHER).output(Latency),
+        )
+
+    def measure_candidate(self, candidate: Candidate, grid: Grid) -> Handle[Latency]:
+        """The footprint of a candidate's file, with the whole vocabulary."""
+        settings = grid.settings_of(candidate)
+        node = measure_footprint(
+            teacher=self._whole[0].teacher,
+            examples=self._whole[0].rows,
+            **self._timing,
+            shape=settings.student,
+            quantization=select_fields(settings.quantization, Quantization),
+        )
+        return append_name(node, grid.name(candidate)).output(Latency)
+
+    def time_training(self, candidate: Candidate, grid: Grid) -> Handle[TrainingCost]:
+        """The time of a step of a candidate's distillation."""
+        distillation = self._settings.distillation
+        node = measure_distillation(
+            teacher=self._whole[0].teacher,
+            examples=self._chains[0].student_rows(),
+            shape=grid.shape(candidate),
+            distillation=select_fields(distillation, Distillation),
+            imitation=select_fields(distillation, Imitation),
+            # The length does not matter for the time of a step, and a constant one lets searches share the result.
+            training=dataclasses.replace(seeded(distillation, 0), steps=None, epochs=1.0),
+        )
+        return node.output(TrainingCost)
+
+    def try_candidate(self, candidate: Candidate, grid: Grid, share: float, round_number: int) -> Handle[Validation]:
+        """The validation score of a candidate that trains for a share of the job's training, quantized without any."""
+        settings, label = grid.settings_of(candidate, share), f"{grid.name(candidate)}-{round_number}"
+        start, rows, teacher = self._reduced(0, candidate, grid)
+        chain = Chain(settings, start, rows, 0, name_by_stage=True, label=label, teacher=teacher)
+        return _score(settings, rows, label, model=chain.model(("student", "quantization")))
+
+    def train_winner(self, candidate: Candidate, grid: Grid) -> list[WinnerOutputs]:
+        """The measurements of the winner after the job's whole training, for each seed."""
+        settings, outputs = grid.settings_of(candidate), []
+        for seed, chain in enumerate(self._winner_chains(settings, candidate, grid)):
+            edge, rows = chain.edge(enabled_stages(settings)), self._reduced(seed, candidate, grid).rows
+            suffix = str(seed) if settings.seeds > 1 else ""
+            timed = append_name(measure_latency(edge=edge, lengths=(settings.max_length,)), suffix)
+            outputs.append(WinnerOutputs(_score(settings, rows, suffix, edge=edge), timed.output(Latency)))
+        return outputs
+
+    def push_winner(self, candidate: Candidate, grid: Grid, root: Path, megabytes: float | None) -> PushOutputs:
+        """The evaluation and the push of the winner, as in a run of the job, but without the regression gate.
+
+        A smaller model may well be worse than the version pushed before: `--min-share` says how much worse. A
+        file that is pushed holds its records: its megabytes are compared with their limit once more.
+        """
+        settings = grid.settings_of(candidate)
+        size = min(filter(None, (megabytes, settings.evaluation.max_megabytes)), default=None)
+        evaluation = dataclasses.replace(settings.evaluation, max_regression=_ANY_REGRESSION, max_megabytes=size)
+        settings = settings.model_copy(update={"evaluation": evaluation})
+        teachers, rows = [whole.teacher for whole in self._whole], self._reduced(0, candidate, grid).rows
+        return add_evaluation_and_push(settings, root, rows, teachers, self._winner_chains(settings, candidate, grid))
+
+    def _winner_chains(self, settings: Settings, candidate: Candidate, grid: Grid) -> list[Chain]:
+        reduced = [self._reduced(seed, candidate, grid) for seed in range(settings.seeds)]
+        return [
+            Chain(settings, start, rows, seed, teacher=teacher) for seed, (start, rows, teacher) in enumerate(reduced)
+        ]
+
+    def _reduced(self, seed: int, candidate: Candidate, grid: Grid) -> _ReducedTeacher:
+        """The trained teacher with a candidate's vocabulary; training one for every vocabulary would take too long."""
+        size, whole = candidate.vocabulary_size, self._whole[seed]
+        if size == grid.whole_vocabulary:
+            return whole
+        if (seed, size) not in self._reduced_teachers:
+            fitted = fit_vocabulary(pretrained=whole.teacher, examples=whole.rows, size=size)
+            model, vocabulary = fitted.output(Model), fitted.output(Vocabulary)
+            ingested = ingest_rows(self._settings, vocabulary, whole.start.corpus)
+            for node in (fitted, ingested):
+                append_seed(self._settings, seed, append_name(node, f"v{size}"))
+            start = Start(model, vocabulary, whole.start.corpus)
+            self._reduced_teachers[seed, size] = _ReducedTeacher(start, ingested.output(TaskExamples), model)
+        return self._reduced_teachers[seed, size]
+
+
+def _score(
+    settings: Settings,
+    rows: Handle[TaskExamples],
+    name: str,
+    *,
+    model: Handle[Model] | None = None,
+    edge: Handle[EdgeModel] | None = None,
+) -> Handle[Validation]:
+    """The score of a model, or of an exported file, on validation rows in the job's metric."""
+    node = validate(examples=rows, model=model, edge=edge, metric=settings.evaluation.metric)
+    return append_name(node, name).output(Validation)

@@ -1,0 +1,37 @@
+"""What steady steps take, whatever was compiled between them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from keras_bert.data.records import read_features
+from keras_bert.options.compression import Student
+from keras_bert.options.training import Training
+from plugins.search.artifacts import TrainingCost
+from plugins.search.measure_distillation import _steady, measure_distillation
+from tests.components.tuning_job import Line
+
+
+def test_a_step_that_compiles_is_not_steady() -> None:
+    assert _steady([9.0, 1.0, 2.0, 8.0, 3.0, 2.0]) == (pytest.approx(2.0), 6)
+    assert _steady([5.0, 1.0]) == (1.0, 2)
+
+
+def test_steps_are_made_and_nothing_is_kept(
+    line: Callable[[str], Line], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    artifacts, output = line("classification"), TrainingCost(tmp_path / "cost")
+    monkeypatch.setattr("plugins.search.measure_distillation._STEPS", 3)
+    output.path.mkdir()
+    training = Training(batch_size=8, xla="off")
+    shape = Student(num_layers=1, intermediate_size=8)
+    measure_distillation.run(
+        teacher=artifacts.teacher, examples=artifacts.examples, cost=output, shape=shape, training=training
+    )
+    times = output.read()
+    assert times.steps == 3
+    assert times.step > 0
+    assert times.begin > 0
+    assert times.rows == read_features(artifacts.examples.path)["counts"]
+    assert [file.name for file in output.path.iterdir() if file.name != "manifest.json"] == ["training_cost.json"]

@@ -1,0 +1,46 @@
+"""A file that nobody trained weighs what the trained one does, but for vectors that happen to be equal there."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.artifacts.measurements import FileFootprint, Latency
+from components.artifacts.standard import EdgeModel, Model
+from components.export_model import export_model
+from components.quantize import quantize
+from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.options.compression import Student
+from keras_bert.options.export import Export
+from plugins.search.measure_footprint import measure_footprint
+from tests.components.tuning_job import LENGTH, QUANTIZATION, Line
+
+Lines = Callable[[str], Line]
+
+
+def measured(line: Line, folder: Path, **given: Any) -> dict[str, FileFootprint]:
+    """What the step writes."""
+    output = Latency(folder / "latency")
+    output.path.mkdir()
+    measure_footprint.run(
+        teacher=line.teacher, examples=line.examples, latency=output, lengths=(8, LENGTH), timed=(LENGTH,), **given
+    )
+    return output.read()
+
+
+@pytest.mark.long
+def test_as_many_bytes_as_the_trained_file_has(line: Lines, tmp_path: Path) -> None:
+    artifacts = line("classification")
+    quantized, edge = Model(tmp_path / "quantized"), EdgeModel(tmp_path / "edge")
+    given = {"examples": artifacts.examples, "quantization": QUANTIZATION}
+    quantize.run(student=artifacts.teacher, quantized=quantized, training=None, **given)
+    export_model.run(
+        model=quantized, examples=artifacts.examples, edge=edge, export=Export(lengths=(8,), runtimes=("tflite",))
+    )
+    footprint = measured(artifacts, tmp_path, shape=Student(num_layers=1), quantization=QUANTIZATION)
+    assert footprint[TFLITE_FILE].bytes == pytest.approx(edge.file(TFLITE_FILE).stat().st_size, abs=200)
+    assert footprint[TFLITE_FILE].milliseconds[str(LENGTH)] > 0
+    (tmp_path / "float").mkdir()
+    plain = measured(artifacts, tmp_path / "float")
+    assert plain[TFLITE_FLOAT_FILE].bytes == pytest.approx(edge.file(TFLITE_FLOAT_FILE).stat().st_size, abs=200)

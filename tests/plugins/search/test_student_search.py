@@ -1,0 +1,102 @@
+"""A search whose steps are made up: what it asks for in which order, and what it refuses when."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.artifacts.measurements import FileFootprint, Latency
+from components.dsl.errors import InputError
+from pipeline.orchestrator.observer import Observer
+from pipeline.orchestrator.runner import RunResult, StepResult
+from pipeline.pipelines import pipeline_of
+from plugins.search.artifacts import SearchSpace, TrainingCost, TrainingTimes, Validation, ValidationScore
+from plugins.search.budget import SearchBudget
+from plugins.search.limits import Limits
+from plugins.search.steps import StudentWiring
+from plugins.search.student_search import StudentSearch
+from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load
+from tests.plugins.search.grids import WHOLE, grid, job, make_bounds
+
+SECONDS = 10.0
+CONTENTS: dict[str, tuple[str, Any, Any]] = {
+    "measure_search_space": ("search_space", SearchSpace, make_bounds()),
+    "validate": ("validation", Validation, ValidationScore("accuracy", 0.9, 100)),
+    "measure_footprint": ("latency", Latency, {"file": FileFootprint(1_000_000, {"128": 1.0})}),
+    "measure_distillation": ("cost", TrainingCost, TrainingTimes(1.0, 2, 1.0, {"train": 320, "validation": 32})),
+}
+
+
+class Steps:
+    """Steps that take ten seconds each and say what `CONTENTS` has; remembers what ran, the teacher's steps aside."""
+
+    def __init__(self, folder: Path) -> None:
+        self.ran, self._folder = list[str](), folder
+
+    def run_pipeline(self, pipeline: Any, *_: Any, **__: Any) -> Any:
+        """In place of `run_pipeline`."""
+        steps = [self._step(node) for node in pipeline.nodes if node.component.name in CONTENTS]
+        self.ran += [step.name for step in steps]
+        return RunResult(1, self._folder, "done", tuple(steps))
+
+    def _step(self, node: Any) -> StepResult:
+        output, kind, content = CONTENTS[node.component.name]
+        artifact = kind(self._folder / node.name / str(len(self.ran)))
+        artifact.path.mkdir(parents=True)
+        artifact.write(content)
+        return StepResult(node.name, "ran", SECONDS, {output: artifact}, worked=SECONDS)
+
+
+def test_a_time_that_is_too_short_is_told_before_all_recipes_are_weighed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = Steps(tmp_path)
+    monkeypatch.setattr("plugins.search.runs.run_pipeline", steps.run_pipeline)
+    search = StudentSearch(job(tmp_path), Limits(8.0, None, 0.9), SearchBudget(180.0, None, 1), tmp_path, Observer())
+    with pytest.raises(InputError, match=r"^--minutes must be at least [0-9.]+ for this job, .*, got 3$"):
+        search.run()
+    smallest = "measure_footprint-l1-h3-f384-r64-mi8"
+    assert sorted(steps.ran) == sorted(
+        ["measure_search_space", "validate-teacher", "measure_footprint-teacher", smallest, "measure_distillation"]
+    )
+    assert search.runs.spent == 5 * SECONDS
+
+
+def test_the_version_before_is_no_bar_for_what_a_search_pushes(tmp_path: Path) -> None:
+    text = "[evaluation]\nmax_regression = 1.0\nmin_score = 50.0\n"
+    wiring = StudentWiring(job(tmp_path, text))
+    outputs = wiring.push_winner(WHOLE._replace(layers=2), grid(tmp_path, text), tmp_path, None)
+    thresholds = outputs.evaluation.node.values["thresholds"]
+    assert (thresholds.max_regression, thresholds.min_score, thresholds.max_megabytes) == (100.0, 50.0, None)
+
+
+@pytest.mark.parametrize(
+    ("table", "limit"), [("", 0.042), ("max_megabytes = 0.04", 0.04), ("max_megabytes = 1", 0.042)]
+)
+def test_the_limit_of_megabytes_counts_for_the_pushed_file_with_its_records(
+    tmp_path: Path, table: str, limit: float
+) -> None:
+    text = f"[evaluation]\n{table}\n"
+    wiring = StudentWiring(job(tmp_path, text))
+    outputs = wiring.push_winner(WHOLE._replace(layers=2), grid(tmp_path, text), tmp_path, 0.042)
+    assert outputs.evaluation.node.values["thresholds"].max_megabytes == limit
+
+
+def test_its_runs_belong_together_and_the_last_one_completes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded: list[tuple[int | None, bool]] = []
+
+    def run_pipeline(*_: Any, part_of: int | None, is_whole: bool = True, **__: Any) -> RunResult:
+        recorded.append((part_of, is_whole))
+        return RunResult(6 + len(recorded), tmp_path, "done", ())
+
+    monkeypatch.setattr("plugins.search.runs.run_pipeline", run_pipeline)
+    settings = load(tmp_path, CHECKPOINT + EXAMPLES + "[student]\nnum_layers = 1\n[quantization]\n")
+    one = StudentSearch(settings, Limits(3.0, None, 0.0), SearchBudget(600.0, None, 1), tmp_path, Observer())
+    nodes = one._wiring.wire_teachers()
+    one._run(nodes)
+    one._run(nodes)
+    one._run(nodes, is_whole=True)
+    one.runs.start(pipeline_of(settings.name, nodes))
+    assert recorded == [(None, False), (7, False), (7, True), (7, True)], "the push, under the job's name, too"
