@@ -1,11 +1,11 @@
-"""Labelled rows and Vocabulary -> TaskExamples."""
+"""LabelledRows and Vocabulary -> TaskExamples."""
 
 import dataclasses
 import logging
 from collections.abc import Mapping
 from typing import Any
 
-from components.artifacts.standard import Corpus, TaskExamples, Vocabulary
+from components.artifacts.standard import Corpus, LabelledRows, RowSource, TaskExamples, Vocabulary
 from components.beam.engine import BeamOptions
 from components.dsl.component import Input, Local, Output, component
 from components.dsl.step_folders import report_progress
@@ -21,12 +21,10 @@ from components.examples.overlap import (
     refuse_overlap,
 )
 from components.examples.question_answering import describe_left_out
-from components.examples.registry import TASK_ROWS, write_rows
+from components.examples.registry import TASK_ROWS, read_labelled_rows, write_rows
 from components.examples.row_schema import SCHEMA_FILE, infer_schema
-from components.examples.source_rows import AnySource, Splits, read_source
-from components.sources.label_sets import LabelSetSource
+from components.examples.source_rows import Splits
 from components.sources.shared import SPLITS
-from components.sources.teacher_columns import FilesWithTeacherAnswers, UnlabelledSource
 from keras_bert.core.checks import check
 from keras_bert.options.data import Prompts
 
@@ -36,39 +34,35 @@ logger = logging.getLogger(__name__)
 @component(libraries=("apache-beam", "scipy", "sentencex", "tensorflow-text", "tokenizers"))
 def ingest_examples(
     vocabulary: Input[Vocabulary],
+    rows: Input[LabelledRows],
     examples: Output[TaskExamples],
-    source: AnySource,
     max_length: int = 128,
     stride: int | None = None,
     max_query_length: int | None = None,
     prompts: Prompts = Prompts(),
-    unlabelled: UnlabelledSource | None = None,
     corpus: Input[Corpus] | None = None,
     beam: Local[BeamOptions] = BeamOptions(),
 ) -> None:
     """Tokenizes labelled rows into `train.tfrecord`, `validation.tfrecord` and `test.tfrecord`.
 
-    `features.json` describes the records. A validation or test split that the source does not have is taken
-    from the training rows: a tenth of them, for tasks with labels a tenth of each label. The files `train.jsonl.gz`,
-    `validation.jsonl.gz` and `test.jsonl.gz` have the rows as they were read. `schema.json` has properties of the
-    training rows, to compare new rows with. Rows of different splits with the same texts are counted, and treated as
-    the source's `overlap` says; rows with nearly the same texts are treated as its `near_overlap` says.
+    `features.json` describes the records. The files `train.jsonl.gz`, `validation.jsonl.gz` and `test.jsonl.gz` have
+    the rows as they were read. `schema.json` has properties of the training rows, to compare new rows with. Rows of
+    different splits with the same texts are counted.
 
     Args:
         vocabulary: the vocabulary of the model.
+        rows: the rows that `read_examples` read.
         examples: the written rows.
-        source: the rows; its `task` decides how they are labelled.
         max_length: the maximum number of tokens of a record.
         stride: for questions, tokens of a context from one window to the next; a third of `max_length` if None.
         max_query_length: the maximum number of tokens of a question; a sixth of `max_length` if None.
         prompts: for retrieval, the texts in front of queries and passages.
-        unlabelled: a table of texts with a teacher's answers, which become training rows as well; None for no table.
         corpus: the text of the pre-training, in which validation and test rows are looked for; None for no search.
         beam: the engine that reads the corpus.
 
     Raises:
         ValueError: `max_length` is too small, or the windows of a context have no room or leave gaps.
-        InputError: the rows cannot be used, are too few for three splits, or are in two splits, which is forbidden.
+        InputError: the rows cannot be used, or the corpus has validation or test rows, which is forbidden.
     """
     check("ingest_examples", "max_length", max_length >= 8, "be at least 8", max_length)
     max_query_length = max_length // 6 if max_query_length is None else max_query_length
@@ -78,14 +72,15 @@ def ingest_examples(
     check("ingest_examples", "max_query_length", max_query_length >= 1 and room > 1, rule, max_query_length)
     rule = f"be at least 1 and less than the {room} tokens of a context that a window shows beside a long question"
     check("ingest_examples", "stride", 1 <= stride < room, rule, stride)
-    task = TASK_ROWS[source.task]
-    splits, labels, near_overlap, clauses = read_source(source, unlabelled)
+    source = rows.read()
+    task, labels, near_overlap = TASK_ROWS[source.task], source.labels, source.near_overlap_counts
+    splits = {split: read_labelled_rows(rows, split) for split in SPLITS}
     overlap = count_overlap(splits, task.key)
-    rows = count_rows(splits)
+    row_counts = count_rows(splits)
     if corpus is not None:
         _add_corpus_leaks(corpus, splits, source, examples, beam, {"in": overlap, "near": near_overlap})
-    overlaps = describe_overlap(overlap, rows, task.plural_name)
-    for clause in (*clauses, *overlaps, *describe_overlap(near_overlap, rows, task.plural_name, "near")):
+    overlaps = describe_overlap(overlap, row_counts, task.plural_name)
+    for clause in (*overlaps, *describe_overlap(near_overlap, row_counts, task.plural_name, "near")):
         logger.warning(clause)
     from keras_bert.data.records import write_features, write_labels, write_records
     from keras_bert.data.schemas import TEACHER_ANSWERS, given_answers
@@ -93,9 +88,6 @@ def ingest_examples(
     from keras_bert.tokenizers.loading import load_eager_tokenizer, load_tokenizer
 
     tokenizer = load_tokenizer(vocabulary.path)
-    precision = source.label_precision if isinstance(source, LabelSetSource) else None
-    has_answers = isinstance(source, FilesWithTeacherAnswers) and source.has_teacher_answers
-    has_answers = has_answers or unlabelled is not None
     counts, cut, left_out = {}, {}, {}
     for number, split in enumerate(SPLITS):
         report_progress(number, len(SPLITS), f"tokenizing {split}")
@@ -104,8 +96,8 @@ def ingest_examples(
             tokenizer,
             labels,
             *windows,
-            label_precision=precision,
-            has_teacher_answers=has_answers,
+            label_precision=source.label_precision,
+            has_teacher_answers=source.has_teacher_answers,
             prompts=prompts,
         )
         counts[split] = write_records(examples.file(f"{split}.tfrecord"), task.records(splits[split], encoding))
@@ -113,7 +105,7 @@ def ingest_examples(
         cut[split] = round(encoding.cut[True] / max(1, encoding.cut.total()), 4)
         left_out[split] = len(encoding.left_out)
         write_rows(examples.file(f"{split}.jsonl.gz"), task, splits[split])
-    for clause in describe_left_out(left_out, rows, max_length):
+    for clause in describe_left_out(left_out, row_counts, max_length):
         logger.warning(clause)
     content: dict[str, Any] = {
         "task": source.task,
@@ -121,19 +113,20 @@ def ingest_examples(
         "settings": task.settings(encoding, splits["train"]),
         "max_length": max_length,
         "counts": counts,
-        "rows": {split: rows[split] for split in SPLITS},
+        "rows": {split: row_counts[split] for split in SPLITS},
         "overlap": overlap,
         "near_overlap": near_overlap,
         "labels": {split: dict(sorted((task.count_labels(splits[split]) or {}).items())) for split in SPLITS if labels},
         "truncated_share": cut,
         "left_out": left_out,
     }
-    if has_answers:
+    if source.has_teacher_answers:
         given = given_answers(source.task).items()
         content["features"] |= {name: feature.meaning for name, feature in given}
         content[TEACHER_ANSWERS] = {"shape": task.answer_shape(labels), "along": task.answers_by_word, "filling": 0.0}
     write_features(examples.path, content)
-    schema = infer_schema(splits["train"], source, max_length, load_eager_tokenizer(vocabulary.path))
+    tokenizer = load_eager_tokenizer(vocabulary.path)
+    schema = infer_schema(splits["train"], task, source.fields, max_length, tokenizer)
     examples.write_json(SCHEMA_FILE, dataclasses.asdict(schema))
     for clause in schema.describe_truncation(cut["train"]):
         logger.warning(clause)
@@ -146,7 +139,7 @@ def ingest_examples(
 def _add_corpus_leaks(
     corpus: Corpus,
     splits: Splits,
-    source: AnySource,
+    source: RowSource,
     examples: TaskExamples,
     beam: BeamOptions,
     counts: Mapping[Relation, OverlapCounts],

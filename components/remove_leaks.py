@@ -3,35 +3,39 @@
 import json
 import logging
 
-from components.artifacts.standard import Corpus
+from components.artifacts.standard import Corpus, LabelledRows
 from components.beam.engine import BeamOptions
 from components.corpus.shards import CUT_DOCUMENTS, read_cut_documents, write_cut_documents
 from components.dsl.component import Input, Local, Output, component
 from components.dsl.errors import InputError
-from components.examples.overlap import SETTINGS
-from components.examples.registry import TASK_ROWS
-from components.examples.source_rows import AnySource, read_source
+from components.examples.overlap import HELD_OUT, SETTINGS
+from components.examples.registry import TASK_ROWS, read_labelled_rows
 
 logger = logging.getLogger(__name__)
 
 
 @component(libraries=("apache-beam", "numpy", "scipy", "sentencex"))
 def remove_leaks(
-    corpus: Input[Corpus], cleaned: Output[Corpus], source: AnySource, beam: Local[BeamOptions] = BeamOptions()
+    corpus: Input[Corpus],
+    rows: Input[LabelledRows],
+    cleaned: Output[Corpus],
+    beam: Local[BeamOptions] = BeamOptions(),
 ) -> None:
     """Removes the sentences of a corpus that are texts of validation or test rows.
 
-    Which ones, the source says: with `overlap = "drop"` those that are equal, with `near_overlap = "drop"` those that
-    are nearly so. A document that is left without sentences is removed.
+    The source of the rows says which ones: with `overlap = "drop"` those that are equal, with `near_overlap = "drop"`
+    those that are nearly so. A document that is left without sentences is removed.
 
     Raises:
-        InputError: the rows cannot be used, or nothing of the corpus is left.
+        InputError: nothing of the corpus is left.
     """
     from components.examples.corpus_leaks import scan_corpus
     from components.examples.held_out_texts import list_held_out_texts
 
+    source = rows.read()
     removed = tuple(relation for relation, setting in SETTINGS.items() if getattr(source, setting) == "drop")
-    texts = list_held_out_texts(read_source(source).splits, TASK_ROWS[source.task])
+    held_out = {split: read_labelled_rows(rows, split) for split in HELD_OUT}
+    texts = list_held_out_texts(held_out, TASK_ROWS[source.task])
     rest = scan_corpus(corpus, texts, near="near" in removed, folder=cleaned.path, beam=beam, removed=removed)
     if not rest.documents:
         raise InputError(

@@ -4,6 +4,8 @@ from typing import Any
 
 import pydantic
 
+from components.sources.shared import KeptColumns
+from components.sources.table import TableSource
 from keras_bert.core.plugins import find_plugins
 from pipeline.capability import Capability
 from pipeline.settings.schema import Settings
@@ -26,3 +28,10 @@ def enabled_capabilities(settings: Settings) -> list[tuple[Capability[Any], Any]
     """The capabilities that a job has a table of, each with its table."""
     tables = ((capability, getattr(settings, capability.name, None)) for capability in CAPABILITIES)
     return [(capability, table) for capability, table in tables if table is not None]
+
+
+def kept_columns(settings: Settings) -> KeptColumns:
+    """The columns of the labelled tables that steps of a job read besides those of its task."""
+    is_table = isinstance(settings.examples, TableSource)
+    has_all = any(capability.keeps_columns for capability, _ in enabled_capabilities(settings))
+    return KeptColumns(test=settings.evaluation.slice_columns if is_table else (), all_of_train=has_all)

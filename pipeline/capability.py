@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
-from components.artifacts.standard import Model, TaskExamples
+from components.artifacts.standard import LabelledRows, Model, TaskExamples
 from components.dsl.artifact import Artifact
 from components.dsl.component import Handle, Node
 from components.examples.row_traits import RowTraits
@@ -32,6 +32,7 @@ class Capability(Generic[T]):
             folder of the capability's module.
         title: of the section of the page.
         paths: keys of the table that are paths of files, or patterns of such; in a job file they start from its folder.
+        keeps_columns: whether its steps read all columns of the training table, see `KeptColumns`.
         unlisted_files: files of artifacts whose values are of no use to a reader.
     """
 
@@ -41,6 +42,7 @@ class Capability(Generic[T]):
     outputs: ClassVar[tuple[type[Artifact], ...]] = ()
     title: ClassVar[str] = ""
     paths: ClassVar[tuple[str, ...]] = ()
+    keeps_columns: ClassVar[bool] = False
     unlisted_files: ClassVar[tuple[str, ...]] = ()
 
     def check_tables(self, table: T, settings: Settings) -> None:
@@ -71,8 +73,15 @@ class Capability(Generic[T]):
         """The step that makes the teacher of a seed in place of `fine_tune`; see `pipeline.chains.wire_fine_tuning`."""
         return None
 
-    def wire(self, table: T, settings: Settings, rows: Handle[TaskExamples], fine_tune: FineTune) -> list[Node]:
-        """The last of the further steps that a job with the table has."""
+    def wire(
+        self,
+        table: T,
+        settings: Settings,
+        rows: Handle[LabelledRows],
+        examples: Handle[TaskExamples],
+        fine_tune: FineTune,
+    ) -> list[Node]:
+        """The last of the further steps that a job with the table has; `rows` become `examples` in tokens."""
         return []
 
     def summarize(self, output: Any) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from components.artifacts.standard import Corpus, EdgeModel, Model, TaskExamples, TextExamples
+from components.artifacts.standard import Corpus, EdgeModel, LabelledRows, Model, TaskExamples, TextExamples
 from components.distill import distill
 from components.distill_general import distill_general
 from components.dsl.component import Handle, Node
@@ -56,6 +56,11 @@ class Chain:
     def corpus(self) -> Handle[Corpus] | None:
         """The text that the teacher was pre-trained on; None for an imported checkpoint."""
         return self._start.corpus
+
+    @property
+    def read_rows(self) -> Handle[LabelledRows] | None:
+        """The examples as they were read."""
+        return self._start.rows
 
     @property
     def checkpoint(self) -> Handle[Model] | None:

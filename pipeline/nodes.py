@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from components.artifacts.standard import Corpus, Model, Vocabulary
+from components.artifacts.standard import Corpus, LabelledRows, Model, Vocabulary
 from components.dsl.component import Handle, Node
 from keras_bert.options.training import Training
 from pipeline.settings.schema import DistillationSettings, PretrainingSettings, Settings, select_fields
@@ -15,12 +15,14 @@ class Start(NamedTuple):
         corpus: the text that the model was pre-trained on; None for an imported checkpoint.
         student: a student of the model, distilled on general text before there is a task; None where students begin
             with the task.
+        rows: the examples as they were read; None before there is a task.
     """
 
     model: Handle[Model]
     vocabulary: Handle[Vocabulary]
     corpus: Handle[Corpus] | None = None
     student: Handle[Model] | None = None
+    rows: Handle[LabelledRows] | None = None
 
 
 def seeded(settings: Training | DistillationSettings | PretrainingSettings, seed: int) -> Training:

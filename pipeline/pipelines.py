@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 from components.artifacts.evaluation import Blessing, Evaluation
 from components.artifacts.measurements import Diagnosis, Latency, StepCost
 from components.artifacts.pushed import Pushed
-from components.artifacts.standard import Corpus, EdgeModel, Model, PretrainingExamples, TaskExamples, Vocabulary
+from components.artifacts.standard import (
+    Corpus,
+    EdgeModel,
+    LabelledRows,
+    Model,
+    PretrainingExamples,
+    TaskExamples,
+    Vocabulary,
+)
 from components.build_vocabulary import build_vocabulary
 from components.diagnose import diagnose
 from components.dsl.artifact import Artifact
@@ -24,16 +32,16 @@ from components.measure_step import measure_step
 from components.mine_hard_negatives import mine_hard_negatives
 from components.pretrain import pretrain
 from components.push import push
+from components.read_examples import read_examples
 from components.remove_leaks import remove_leaks
 from components.score_with_reranker import score_with_reranker
 from components.sources.docstring_task import DocstringTask
 from components.sources.pushed_version import PreviousVersion
-from components.sources.table import TableSource
 from keras_bert.core.config import EncoderShape
 from keras_bert.options.pretraining import PretrainingRows
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
-from pipeline.capabilities import enabled_capabilities
+from pipeline.capabilities import enabled_capabilities, kept_columns
 from pipeline.chains import (
     Chain,
     Stage,
@@ -50,12 +58,18 @@ from pipeline.settings.schema import Settings, select_fields
 
 
 class PretrainingData(NamedTuple):
-    """The inputs of pre-training; `start`: the model that pre-training continues from; None for random weights."""
+    """The inputs of pre-training.
+
+    Attributes:
+        start: the model that pre-training continues from; None for random weights.
+        examples: the labelled rows that are removed from the corpus; None where none are.
+    """
 
     rows: Handle[PretrainingExamples]
     vocabulary: Handle[Vocabulary]
     start: Handle[Model] | None
     corpus: Handle[Corpus]
+    examples: Handle[LabelledRows] | None
 
 
 class PushOutputs(NamedTuple):
@@ -99,14 +113,18 @@ def build_pipeline(settings: Settings, root: Path) -> Pipeline:
     return Pipeline(settings.name, [outputs.pushed.node, *wire_capabilities(settings, start, rows)])
 
 
-def wire_capabilities(settings: Settings, start: Start, rows: Handle[TaskExamples]) -> list[Node]:
+def wire_capabilities(settings: Settings, start: Start, examples: Handle[TaskExamples]) -> list[Node]:
     """The last steps of each optional capability that the job enables by a table."""
 
     def fine_tune(some_rows: Handle[TaskExamples], name: str) -> Handle[Model]:
         return append_name(wire_fine_tuning(settings, start, some_rows, 0, name), name).output(Model)
 
-    enabled = enabled_capabilities(settings)
-    return [node for capability, table in enabled for node in capability.wire(table, settings, rows, fine_tune)]
+    assert start.rows is not None
+    return [
+        node
+        for capability, table in enabled_capabilities(settings)
+        for node in capability.wire(table, settings, start.rows, examples, fine_tune)
+    ]
 
 
 def add_evaluation_and_push(
@@ -128,7 +146,7 @@ def add_evaluation_and_push(
         teachers=[*teachers],
         students=[chain.model(("student",)) for chain in chains if "student" in stages],
         edges=edges,
-        source=_slice_source(settings),
+        rows=_sliced_rows(settings, chains[0].read_rows),
         checkpoint=chains[0].checkpoint,
         previous=PreviousVersion(str(root / folder)),
         thresholds=settings.evaluation,
@@ -150,10 +168,9 @@ def add_evaluation_and_push(
     return PushOutputs(evaluation, pushed.output(Pushed))
 
 
-def _slice_source(settings: Settings) -> TableSource | None:
-    """The table with the `slice_columns`; None without such columns, since a table is read for the cache key."""
-    source = settings.examples
-    return source if settings.evaluation.slice_columns and isinstance(source, TableSource) else None
+def _sliced_rows(settings: Settings, rows: Handle[LabelledRows] | None) -> Handle[LabelledRows] | None:
+    """The rows that keep the `slice_columns`; None without such columns, as no cache key needs them then."""
+    return rows if settings.evaluation.slice_columns else None
 
 
 def cost_pipeline(
@@ -196,7 +213,7 @@ def comparison_pipeline(settings: Settings, tasks: Mapping[str, Settings]) -> tu
             teachers=models,
             students=[],
             edges=[],
-            source=_slice_source(task_settings),
+            rows=_sliced_rows(task_settings, task_start.rows),
             thresholds=task_settings.evaluation,
             baselines=False,
         )
@@ -221,7 +238,7 @@ def ladder_pipeline(
             teachers=[teacher for chain in chains for teacher in chain.teachers()],
             students=[],
             edges=edges,
-            source=_slice_source(settings),
+            rows=_sliced_rows(settings, start.rows),
             thresholds=settings.evaluation,
             baselines=False,
         )
@@ -252,21 +269,36 @@ def wire_start(settings: Settings) -> tuple[Start, Handle[TaskExamples]]:
     return _start_and_rows(settings, _start(settings))
 
 
-def ingest_rows(settings: Settings, vocabulary: Handle[Vocabulary], corpus: Handle[Corpus] | None = None) -> Node:
+def ingest_rows(
+    settings: Settings,
+    rows: Handle[LabelledRows],
+    vocabulary: Handle[Vocabulary],
+    corpus: Handle[Corpus] | None = None,
+) -> Node:
     """The step that tokenizes a job's examples with a vocabulary."""
     # The built-in rows come from the same files as the built-in corpus. Their splits are made of whole files, so the
     # corpus is not searched for them.
     return ingest_examples(
         vocabulary=vocabulary,
-        source=settings.examples,
+        rows=rows,
         max_length=settings.max_length,
         stride=settings.stride,
         max_query_length=settings.max_query_length,
         prompts=settings.prompts(),
-        unlabelled=settings.unlabelled if settings.unlabelled and settings.unlabelled.has_teacher_answers else None,
         corpus=None if isinstance(settings.examples, DocstringTask) else corpus,
         beam=settings.beam,
     )
+
+
+def _read_examples(settings: Settings, task: str = "") -> Handle[LabelledRows]:
+    """The step that reads a job's examples."""
+    unlabelled = settings.unlabelled
+    node = read_examples(
+        source=settings.examples,
+        unlabelled=unlabelled if unlabelled is not None and unlabelled.has_teacher_answers else None,
+        kept=kept_columns(settings),
+    )
+    return append_name(node, task).output(LabelledRows)
 
 
 def _rows_of_tasks(
@@ -274,14 +306,21 @@ def _rows_of_tasks(
 ) -> list[Node]:
     """The rows of each task, tokenized with the whole vocabulary."""
     return [
-        append_name(_ingest_first(settings, vocabulary, corpus), _whole_suffix(settings), name)
+        _ingest_first(settings, _read_examples(settings, name), vocabulary, corpus, name)
         for name, settings in tasks.items()
     ]
 
 
-def _ingest_first(settings: Settings, vocabulary: Handle[Vocabulary], corpus: Handle[Corpus] | None) -> Node:
+def _ingest_first(
+    settings: Settings,
+    rows: Handle[LabelledRows],
+    vocabulary: Handle[Vocabulary],
+    corpus: Handle[Corpus] | None,
+    task: str,
+) -> Node:
     """The rows in the whole vocabulary; if rows in a reduced one follow, only they are searched for in the corpus."""
-    return ingest_rows(settings, vocabulary, corpus if settings.fitted_vocabulary is None else None)
+    node = ingest_rows(settings, rows, vocabulary, corpus if settings.fitted_vocabulary is None else None)
+    return append_name(node, _whole_suffix(settings), task)
 
 
 def _whole_suffix(settings: Settings) -> str:
@@ -305,7 +344,7 @@ def _start(settings: Settings) -> Start:
         validations=settings.pretraining.validations,
         **_objective(settings),
     )
-    return Start(trained.output(Model), data.vocabulary, data.corpus)
+    return Start(trained.output(Model), data.vocabulary, data.corpus, rows=data.examples)
 
 
 def _pretraining_data(settings: Settings) -> PretrainingData:
@@ -314,9 +353,10 @@ def _pretraining_data(settings: Settings) -> PretrainingData:
     if settings.checkpoint is not None:
         imported = import_checkpoint(source=settings.checkpoint, max_length=settings.max_length)
     corpus = ingest_corpus(source=settings.corpus, cleaning=settings.cleaning, beam=settings.beam).output(Corpus)
-    source = settings.examples
+    source, examples = settings.examples, None
     if source is not None and "drop" in (source.overlap, source.near_overlap):
-        corpus = remove_leaks(corpus=corpus, source=source, beam=settings.beam).output(Corpus)
+        examples = _read_examples(settings)
+        corpus = remove_leaks(corpus=corpus, rows=examples, beam=settings.beam).output(Corpus)
     if imported is None:
         table = settings.vocabulary
         vocabulary = build_vocabulary(
@@ -333,7 +373,7 @@ def _pretraining_data(settings: Settings) -> PretrainingData:
         beam=settings.beam,
     )
     model = None if imported is None else imported.output(Model)
-    return PretrainingData(masked.output(PretrainingExamples), vocabulary, model, corpus)
+    return PretrainingData(masked.output(PretrainingExamples), vocabulary, model, corpus, examples)
 
 
 def _objective(settings: Settings) -> dict[str, Any]:
@@ -350,15 +390,17 @@ def _shape(settings: Settings) -> EncoderShape | None:
 
 def _start_and_rows(settings: Settings, start: Start, task: str = "") -> tuple[Start, Handle[TaskExamples]]:
     """The start and its rows, with a reduced vocabulary and a general student where the settings ask for them."""
-    whole = append_name(_ingest_first(settings, start.vocabulary, start.corpus), _whole_suffix(settings), task)
-    rows = whole.output(TaskExamples)
+    read = start.rows if start.rows is not None and not task else _read_examples(settings, task)
+    start = start._replace(rows=read)
+    rows = _ingest_first(settings, read, start.vocabulary, start.corpus, task).output(TaskExamples)
     table = settings.fitted_vocabulary
     if table is None:
         return with_student(settings, start, task), _with_scores(settings, start, rows, task)
+    # Other tokens than those of the whole vocabulary: no token of one stands for a token of the other.
     node = fit_vocabulary(pretrained=start.model, examples=rows, size=table.size, min_count=table.min_count)
     fitted = append_name(node, task)
-    reduced = Start(fitted.output(Model), fitted.output(Vocabulary), start.corpus)
-    again = append_name(ingest_rows(settings, reduced.vocabulary, start.corpus), task)
+    reduced = start._replace(model=fitted.output(Model), vocabulary=fitted.output(Vocabulary))
+    again = append_name(ingest_rows(settings, read, reduced.vocabulary, start.corpus), task)
     rows = _with_scores(settings, reduced, again.output(TaskExamples), task)
     return with_student(settings, reduced, task), rows
 

@@ -1,8 +1,8 @@
 """The artifacts that most steps read or write: texts, vocabularies, rows, models and their files."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from components.dsl.artifact import Artifact
+from components.dsl.artifact import Artifact, RecordArtifact
 from keras_bert.core.folders import FEATURES_FILE
 
 
@@ -35,6 +35,39 @@ class PretrainingExamples(RecordFiles):
 
     Rows are masked already, or `features.json` says how to mask them again in each epoch.
     """
+
+
+class RowSource(NamedTuple):
+    """What later steps need to know of the source of labelled rows, so that none of them opens its files.
+
+    Attributes:
+        labels: the labels in the order of their numbers; empty for tasks without labels.
+        fields: the fields of the source that say how its files are read, such as the names of columns.
+        columns: the columns that training rows keep, in the order of the table.
+        near_overlap_counts: the counts of rows with nearly the same texts in two splits.
+        label_precision: see `LabelSetSource`; None for other tasks.
+        has_teacher_answers: whether rows may have a teacher's answer.
+    """
+
+    task: str
+    labels: list[str]
+    fields: dict[str, Any]
+    columns: list[str]
+    overlap: str
+    near_overlap: str
+    near_overlap_counts: dict[str, dict[str, int]]
+    label_precision: float | None
+    has_teacher_answers: bool
+
+
+class LabelledRows(RecordArtifact[RowSource]):
+    """Labelled rows of the user's files before they are tokenized: `{split}.jsonl.gz` and `source.json`.
+
+    Splits are train, validation and test. Each line has a row and its `origin`: file, line, and the columns that are
+    kept.
+    """
+
+    record_file = "source.json"
 
 
 class TaskExamples(RecordFiles):

@@ -1,12 +1,14 @@
 """The rows of every task, and the files of TaskExamples that hold rows before they are tokenized."""
 
+import dataclasses
 import gzip
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from components.artifacts.standard import TaskExamples
+from components.artifacts.standard import LabelledRows, TaskExamples
+from components.dsl.artifact import Artifact
 from components.dsl.errors import InputError
 from components.examples.base import TaskRows
 from components.examples.classification import ClassificationRows
@@ -17,7 +19,11 @@ from components.examples.reranking import RerankingRows
 from components.examples.retrieval import RetrievalRows
 from components.examples.token_classification import TaggedRows
 from components.files.record_files import read_records
+from components.sources.shared import RowOrigin
 from keras_bert.core.plugins import find_plugins
+
+# The field of an `RowOrigin` in the files of LabelledRows, and in rows.
+ORIGIN = "origin"
 
 TASK_ROWS: dict[str, TaskRows[Any]] = {
     rows.name: rows
@@ -36,14 +42,29 @@ def check_unlabelled(task: str) -> None:
         raise InputError(f"unlabelled is only allowed for {listed}, got it for {task}")
 
 
-def write_rows(file: Path, task: TaskRows[Any], rows: Iterable[Any]) -> None:
+def write_rows(file: Path, task: TaskRows[Any], rows: Iterable[Any], *, with_origins: bool = False) -> None:
     """Writes rows before they are tokenized, a JSON object a line; the same rows give the same bytes."""
     with file.open("wb") as stream, gzip.GzipFile(filename="", fileobj=stream, mode="wb", mtime=0) as packed:
         for row in rows:
-            packed.write(f"{json.dumps(task.as_fields(row), ensure_ascii=False)}\n".encode())
+            # A task of another package may have rows without an origin.
+            origin = getattr(row, ORIGIN, None) if with_origins else None
+            fields = task.as_fields(row) | ({} if origin is None else {ORIGIN: dataclasses.asdict(origin)})
+            packed.write(f"{json.dumps(fields, ensure_ascii=False)}\n".encode())
 
 
 def read_rows(examples: TaskExamples, split: str) -> list[Any]:
     """The rows of a split, in order: the class, such as `TextRow` or `QueryRow`, depends on the task."""
-    task = TASK_ROWS[examples.features()["task"]]
-    return [task.parse(record) for record in read_records(str(examples.file(f"{split}.jsonl.gz")), task.fields)]
+    return _read_rows(examples, TASK_ROWS[examples.features()["task"]], split)
+
+
+def read_labelled_rows(rows: LabelledRows, split: str) -> list[Any]:
+    """The rows of a split with their origins, in the order of those of `TaskExamples`."""
+    return _read_rows(rows, TASK_ROWS[rows.read().task], split)
+
+
+def _read_rows(artifact: Artifact, task: TaskRows[Any], split: str) -> list[Any]:
+    rows = list[Any]()
+    for record in read_records(str(artifact.file(f"{split}.jsonl.gz")), task.fields):
+        row, origin = task.parse(record), record.cells.get(ORIGIN)
+        rows.append(row if origin is None else row._replace(origin=RowOrigin(**origin)))
+    return rows

@@ -4,7 +4,6 @@ As TFX's SchemaGen and ExampleValidator (Baylor et al. 2017, section 4; Breck et
 """
 
 import base64
-import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +12,6 @@ from components.dsl.errors import InputError
 from components.examples.base import TaskRows
 from components.examples.registry import TASK_ROWS
 from components.examples.row_traits import TokenTraits, measure_rows, measure_tokens, sample_rows
-from components.sources.shared import SPLITS
 from keras_bert.core.validation import validated_dataclass
 
 if TYPE_CHECKING:
@@ -25,11 +23,6 @@ if TYPE_CHECKING:
     WordHashes = NDArray[np.uint32]
 
 SCHEMA_FILE = "schema.json"
-# Fields of sources that say nothing about how a file is read.
-_NOT_COLUMNS = (
-    *(*SPLITS, "task", "overlap", "near_overlap", "prompts"),
-    *("probabilities", "probability_columns", "labels", "log_probabilities"),
-)
 # The most frequent tokens, and the name of all others.
 _MOST_TOKENS, OTHER = 200, "other"
 # Bins of lengths and numbers: tenths of the training rows, as the population stability index is used (Siddiqi 2006).
@@ -103,12 +96,14 @@ class RowSchema:
         return schema
 
 
-def infer_schema(rows: Sequence[Any], source: Any, max_length: int, tokenizer: "BaseTokenizer") -> RowSchema:
+def infer_schema(
+    rows: Sequence[Any], task: TaskRows[Any], fields: dict[str, Any], max_length: int, tokenizer: "BaseTokenizer"
+) -> RowSchema:
     """The schema of training rows.
 
-    `max_length` is the most tokens of a row that the model reads; the tokenizer is an eager one.
+    `fields` are those of their source, see `RowSchema`. `max_length` is the most tokens of a row that the model reads;
+    the tokenizer is an eager one.
     """
-    task = TASK_ROWS[source.task]
     traits, tokens = measure_rows(rows, task), measure_tokens(rows, task, tokenizer)
     numbers = numbers_of(rows, task)
     length_edges, number_edges = choose_edges(tokens.lengths), choose_edges(numbers)
@@ -116,8 +111,8 @@ def infer_schema(rows: Sequence[Any], source: Any, max_length: int, tokenizer: "
     reference = WordReference.of(hashes)
     frequent = sorted(tokens.counts, key=lambda token: (-tokens.counts[token], token))[:_MOST_TOKENS]
     return RowSchema(
-        task=source.task,
-        source=_columns_of(source),
+        task=task.name,
+        source=fields,
         rows=traits.rows,
         max_length=max_length,
         labels=traits.labels,
@@ -175,17 +170,6 @@ def median_bin(counts: Sequence[int], edges: Sequence[float]) -> str:
         if 2 * reached >= sum(counts):
             return f"up to {edge:g}"
     return f"above {edges[-1]:g}" if edges else "equal"
-
-
-def _columns_of(source: Any) -> dict[str, Any]:
-    """The fields of a source of files that say how they are read; none for a source without files."""
-    if not dataclasses.is_dataclass(source):
-        return {}  # of a task from outside
-    fields = {field.name: getattr(source, field.name) for field in dataclasses.fields(source)}
-    if "train" not in fields:
-        return {}
-    columns = {name: value for name, value in fields.items() if name not in _NOT_COLUMNS}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in columns.items()}
 
 
 class WordReference(NamedTuple):

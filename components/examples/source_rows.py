@@ -1,5 +1,6 @@
 """The rows of a source in their final splits."""
 
+import dataclasses
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
@@ -11,7 +12,7 @@ from components.sources.docstring_task import DocstringTask
 from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QuestionSource
 from components.sources.retrieval import RetrievalSource
-from components.sources.shared import SPLITS, LabelledFiles
+from components.sources.shared import SPLITS, KeptColumns, LabelledFiles
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from components.sources.teacher_columns import FilesWithTeacherAnswers, UnlabelledSource
@@ -19,27 +20,41 @@ from components.sources.teacher_columns import FilesWithTeacherAnswers, Unlabell
 AnySource = TableSource | LabelSetSource | DocstringTask | SentenceSource | QuestionSource | RetrievalSource
 Splits = dict[str, list[Any]]
 
+# Fields of sources that say nothing about how a file is read.
+_NOT_COLUMNS = (
+    *(*SPLITS, "task", "overlap", "near_overlap", "prompts"),
+    *("probabilities", "probability_columns", "labels", "log_probabilities"),
+)
+
 
 class SourceRows(NamedTuple):
     """The rows of a source.
 
     Attributes:
         labels: the labels in the order of their numbers; empty for tasks without labels.
+        columns: the columns that training rows keep, in the order of the table.
         near_overlap: the counts of near texts, see `resolve_overlap`.
     """
 
     splits: Splits
     labels: list[str]
+    columns: list[str]
     near_overlap: OverlapCounts
-    clauses: list[str]
+    remarks: list[str]
 
 
-def read_source(source: AnySource, unlabelled: UnlabelledSource | None = None) -> SourceRows:
+def read_source(
+    source: AnySource, unlabelled: UnlabelledSource | None = None, kept: KeptColumns = KeptColumns()
+) -> SourceRows:
     """Reads the rows, makes missing splits of training rows, and treats rows that are in two splits as the source says.
 
     Unlabelled texts with a teacher's answers become training rows.
     """
-    task, raw_splits = TASK_ROWS[source.task], source.splits()
+    # The built-in task and the sources of registered tasks have no columns and no remarks.
+    task = TASK_ROWS[source.task]
+    raw_splits = source.splits(kept) if isinstance(source, LabelledFiles) else source.splits()
+    origins = [row.origin for row in raw_splits["train"]] if kept.all_of_train else []
+    columns = list(dict.fromkeys(name for origin in origins for name in origin.columns))
     if unlabelled is not None:
         raw_splits["train"] += read_unlabelled(source, unlabelled)
     # The labels of all training rows: a rare tag may be in none of the rows that remain after the splitting.
@@ -47,9 +62,8 @@ def read_source(source: AnySource, unlabelled: UnlabelledSource | None = None) -
     splits, _ = resolve_overlap(raw_splits, task, "in", source.overlap)
     splits, near_overlap = resolve_overlap(complete_splits(splits, task), task, "near", source.near_overlap)
     task.check(splits)
-    # Only sources of files have remarks, not the built-in task or the sources of registered tasks.
-    clauses = source.describe(raw_splits) if isinstance(source, LabelledFiles) else []
-    return SourceRows(splits, labels, near_overlap, [*clauses, *describe_shared_texts(splits, task.key)])
+    remarks = source.describe(raw_splits) if isinstance(source, LabelledFiles) else []
+    return SourceRows(splits, labels, columns, near_overlap, [*remarks, *describe_shared_texts(splits, task.key)])
 
 
 def complete_splits(splits: Splits, task: TaskRows[Any]) -> Splits:
@@ -76,3 +90,14 @@ def read_unlabelled(source: AnySource, unlabelled: UnlabelledSource) -> list[Any
     if not isinstance(source, FilesWithTeacherAnswers):
         raise InputError("unlabelled.probabilities is only allowed with tables, got it with built-in examples")
     return source.read_unlabelled(unlabelled)
+
+
+def list_fields(source: Any) -> dict[str, Any]:
+    """The fields of a source of files that say how they are read; none for a source without files."""
+    if not dataclasses.is_dataclass(source):
+        return {}  # of a task from outside
+    fields = {field.name: getattr(source, field.name) for field in dataclasses.fields(source)}
+    if "train" not in fields:
+        return {}
+    columns = {name: value for name, value in fields.items() if name not in _NOT_COLUMNS}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in columns.items()}

@@ -8,6 +8,14 @@ from components.dsl.errors import InputError, nearest
 _SHOWN = 40
 
 
+class MissingColumnError(InputError):
+    """A table has no column, or a line of JSON no field, of this name."""
+
+    def __init__(self, message: str, column: str) -> None:
+        super().__init__(message)
+        self.column = column
+
+
 def find_columns(file: str, fields: Sequence[str], header: list[str], advice: str = "") -> list[int]:
     """The index of the column of each field in the header of a table.
 
@@ -16,7 +24,8 @@ def find_columns(file: str, fields: Sequence[str], header: list[str], advice: st
     for field in fields:
         if field not in header:
             names = [name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..." for name in header]
-            raise InputError(f"the table {file} has no column {field!r}{nearest(field, names, advice)}")
+            hint = nearest(field, names, advice)
+            raise MissingColumnError(f"the table {file} has no column {field!r}{hint}", field)
         if header.count(field) > 1:
             raise InputError(f"the table {file} must have one column {field!r}, got {header.count(field)}")
     return [header.index(field) for field in fields]

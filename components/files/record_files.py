@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError, nearest
 from components.files.arrow_files import read_columns
-from components.files.columns import find_columns
+from components.files.columns import MissingColumnError, find_columns
 from components.files.csv_files import ESCAPED_COLUMN, unescape_formula
 from components.files.paths import match_files, short_name
 from components.files.text_files import COMPRESSIONS, Lines, extension, repair
@@ -100,7 +100,8 @@ def read_records(
             values = parse_object(line, f"{file} {place}")
             for field in required:
                 if field not in values:
-                    raise InputError(f"{file} {place} has no field {field!r}{nearest(field, values)}")
+                    hint = nearest(field, values)
+                    raise MissingColumnError(f"{file} {place} has no field {field!r}{hint}", field)
             yield Record(file, place, tuple([values.get(field, ABSENT) for field in fields]), problem, values)
         return
     rows = read_cells(lines, tabs=kind == ".tsv")

@@ -49,6 +49,11 @@ def check_slice_names(columns: Sequence[str], minimums: Collection[str]) -> None
             check("Thresholds", "min_slice_scores", value in VALUES[kind], f"name one of {names}", name)
 
 
+def column_values(columns: Sequence[str], rows: Sequence[Any]) -> dict[str, list[str]]:
+    """The values of columns that rows keep in their `RowOrigin`, by column; an empty cell becomes `(empty)`."""
+    return {column: [row.origin.columns[column].strip() or "(empty)" for row in rows] for column in columns}
+
+
 def check_column_values(column: str, values: Iterable[str], minimums: Collection[str]) -> None:
     """Checks a column whose values are slices."""
     distinct = sorted(set(values))

@@ -1,15 +1,15 @@
 """Rows with any number of labels: in a column of lists, in cells with a separator, or in one column for each label."""
 
 import dataclasses
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 import pydantic
 
 from components.dsl.errors import InputError
 from components.files.record_files import Record, as_text, read_table
-from components.sources.shared import LocatedRow, check_label, check_labels
-from components.sources.table import locate_rows, parse_number
+from components.sources.shared import KeptColumns, NotedSplits, RowOrigin, check_label, check_labels
+from components.sources.table import parse_number
 from components.sources.teacher_columns import (
     AnyAnswer,
     FilesWithTeacherAnswers,
@@ -32,6 +32,7 @@ class LabelSetRow(NamedTuple):
     labels: tuple[str, ...]
     second_text: str | None = None
     teacher: AnyAnswer = ()
+    origin: RowOrigin = RowOrigin()
 
 
 @validated_dataclass(kw_only=False)
@@ -77,20 +78,19 @@ class LabelSetSource(FilesWithTeacherAnswers):
         """A text."""
         return "text"
 
-    def splits(self) -> dict[str, list[LabelSetRow]]:
+    def read_splits(self, kept: KeptColumns) -> NotedSplits:
         """See `LabelledFiles.splits`; each of `label_columns` must be 1 in a training row."""
-        paths = self.paths()
-        label_names = self._answer_labels()
-        tables = {
-            split: self._parse(
-                path,
-                self._records(path),
-                label_names,
-                requires_separator=split == "train",
-                labels_optional=split == "train",
+        label_names, tables = list[str](), NotedSplits()
+        for split, path in self.paths().items():
+            of_train = split == "train"
+            has_all = kept.all_of_train and of_train
+            records = self._records(path, has_cells=has_all)
+            if of_train and self.has_teacher_answers:
+                records = list(records)
+                label_names = self.answer_labels(records)
+            tables[split] = self._parse(
+                path, records, label_names, requires_separator=of_train, labels_optional=of_train, has_all=has_all
             )
-            for split, path in paths.items()
-        }
         owner = f"columns {list(self.label_columns)}" if self.label_columns else f"column {self.label!r}"
         for column in self.label_columns or ():
             if not any(column in row.labels for row in tables["train"]):
@@ -103,17 +103,12 @@ class LabelSetSource(FilesWithTeacherAnswers):
         return tables
 
     def read(self, path: str) -> list[LabelSetRow]:
-        """Reads the rows of tables without comparing their labels; raises InputError as `splits`."""
+        """The rows of tables without a teacher's answers; their labels are not compared. Raises as `splits`."""
         return self.make_rows(path, self._records(path))
 
     def label_order(self, labels: Collection[str]) -> list[str]:
         """See `FilesWithTeacherAnswers.label_order`; `label_columns` have their own order."""
         return list(self.label_columns or sorted(labels))
-
-    def training_rows(self) -> list[LocatedRow]:
-        """The training rows of `splits`, each with its file and line and with all columns as texts."""
-        records = list(self._records(self.train, has_cells=True))
-        return locate_rows(self.make_rows(self.train, records, requires_separator=True), records, self.train)
 
     def record(self, row: LabelSetRow) -> dict[str, Any]:
         """Converts a row to a record with this source's columns, which `read` reads from a `.jsonl` file."""
@@ -138,9 +133,6 @@ class LabelSetSource(FilesWithTeacherAnswers):
         second = () if self.second_text is None else (self.second_text,)
         return (self.text, *second, *(self.label_columns or (self.label,)))
 
-    def _answer_labels(self) -> list[str]:
-        return self.answer_labels(self.columns()[: self._texts]) if self.has_teacher_answers else []
-
     def own_labels(self, record: Record) -> Collection[str]:
         """The labels of a row, or all of `label_columns`."""
         if self.label_columns is not None:
@@ -151,7 +143,7 @@ class LabelSetSource(FilesWithTeacherAnswers):
 
     def read_unlabelled(self, unlabelled: UnlabelledSource) -> list[LabelSetRow]:
         """See `FilesWithTeacherAnswers.read_unlabelled`."""
-        label_names = self._answer_labels() or self.label_order(self._label_names(self.read(self.train)))
+        label_names = self.label_order(self._label_names(self.splits()["train"]))
         table = self.as_unlabelled(unlabelled)
         table = dataclasses.replace(table, label_columns=None, label=_DEFAULT_LABEL, separator=",")
         # Labels in the unlabelled table are ignored.
@@ -164,7 +156,7 @@ class LabelSetSource(FilesWithTeacherAnswers):
     def _texts(self) -> int:
         return 1 if self.second_text is None else 2
 
-    def _records(self, path: str, *, has_cells: bool = False) -> Iterator[Record]:
+    def _records(self, path: str, *, has_cells: bool = False) -> Iterable[Record]:
         """The records of a table; if rows may have a teacher's answer, the columns of the labels may be absent."""
         columns = self.columns()
         return read_table(
@@ -173,27 +165,28 @@ class LabelSetSource(FilesWithTeacherAnswers):
             has_cells=has_cells or self.has_teacher_answers,
         )
 
-    def make_rows(self, path: str, records: Iterable[Record], *, requires_separator: bool = False) -> list[LabelSetRow]:
-        """The rows of records with the values of `columns`; raises as `splits`.
-
-        With `requires_separator`, at least one cell must contain the separator.
-        """
-        return self._parse(path, records, self._answer_labels(), requires_separator=requires_separator)
+    def make_rows(self, path: str, records: Iterable[Record]) -> list[LabelSetRow]:
+        """The rows of records with the values of `columns`; raises as `splits`."""
+        return self._parse(path, records)
 
     def _parse(
         self,
         path: str,
         records: Iterable[Record],
-        label_names: Sequence[str],
+        label_names: Sequence[str] = (),
         *,
         requires_separator: bool = False,
         labels_optional: bool = True,
+        has_all: bool = False,
     ) -> list[LabelSetRow]:
-        """See `make_rows`; with `labels_optional`, a row with a teacher's answer may have no labels of its own."""
+        """See `make_rows`; with `labels_optional`, a row with a teacher's answer may have no labels of its own.
+
+        With `requires_separator`, at least one cell must contain the separator. With `has_all`, rows keep all columns.
+        """
         separated, columns, rows = _CellSplitter(self.separator), self.columns(), list[LabelSetRow]()
         texts = self._texts
         for record in records:
-            cells = record.values
+            cells, origin = record.values, RowOrigin.of(record, path, has_all=has_all)
             if self.has_teacher_answers:
                 cells = (*cells, *(record.cells.get(column) for column in columns[texts:]))
             values = list(zip(columns, cells, strict=True))
@@ -208,7 +201,8 @@ class LabelSetSource(FilesWithTeacherAnswers):
             absent = (None,) if self.label_columns is None else (None, "")
             if logits is not None and labels_optional and all(value in absent for _, value in values[texts:]):
                 names = [label for label, logit in zip(label_names, logits, strict=True) if logit >= 0]
-                rows.append(LabelSetRow(row_texts[0], tuple(names), second, TeacherAnswer(logits, is_label=True)))
+                answer: AnyAnswer = TeacherAnswer(logits, is_label=True)
+                rows.append(LabelSetRow(row_texts[0], tuple(names), second, answer, origin))
                 continue
             places = ((f"{record.where}: column {column!r}", column, value) for column, value in values[texts:])
             if self.label_columns is None:
@@ -216,7 +210,7 @@ class LabelSetSource(FilesWithTeacherAnswers):
             else:
                 labels = [column for place, column, value in places if _read_flag(value, place)]
             answer = () if logits is None else TeacherAnswer(logits, is_label=False)
-            rows.append(LabelSetRow(row_texts[0], tuple(sorted(set(labels))), second, answer))
+            rows.append(LabelSetRow(row_texts[0], tuple(sorted(set(labels))), second, answer, origin))
         if len(separated.flag_lengths) == 1 and (length := separated.flag_lengths.pop()):
             raise InputError(
                 f"column {self.label!r} of {path} must hold the names of labels, got {length} numbers in every row, 0 "

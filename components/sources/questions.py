@@ -9,7 +9,7 @@ from components.dsl.errors import InputError, nearest
 from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, Record, as_text, parse_json, read_records
 from components.files.text_files import Lines, extension
-from components.sources.shared import LabelledFiles, NotedSplits
+from components.sources.shared import KeptColumns, LabelledFiles, NotedSplits
 from keras_bert.core.validation import validated_dataclass
 
 _KINDS = (".json", *RECORD_KINDS)
@@ -57,7 +57,7 @@ class QuestionSource(LabelledFiles):
 
     kinds: ClassVar[tuple[str, ...]] = _KINDS
 
-    def splits(self) -> NotedSplits:
+    def read_splits(self, kept: KeptColumns) -> NotedSplits:
         """See `LabelledFiles.splits`; the ids of a split must differ, and a training question must have an answer."""
         places = {split: AnswerPlaces() for split in self.paths()}
         splits = NotedSplits({split: self._read(path, places[split]) for split, path in self.paths().items()})

@@ -8,6 +8,7 @@ import pydantic
 
 from components.dsl.errors import InputError
 from components.files.record_files import Record, as_text, read_table
+from components.sources.shared import KeptColumns, NotedSplits
 from components.sources.teacher_columns import AnyAnswer, FilesWithTeacherAnswers, TeacherAnswer, read_score
 from keras_bert.core.checks import check
 from keras_bert.core.folding import fold
@@ -53,16 +54,19 @@ class RetrievalSource(FilesWithTeacherAnswers):
         check("RetrievalSource", "query", different, "be another column than passage and negatives", columns)
         return self
 
-    def splits(self) -> dict[str, list[QueryRow]]:
+    def read_splits(self, kept: KeptColumns) -> NotedSplits:
         """See `LabelledFiles.splits`; each query once, in the order of the table."""
-        self.answer_labels(self._columns())
-        return {split: self._read(path) for split, path in self.paths().items()}
+        return NotedSplits({split: self._read(path, split) for split, path in self.paths().items()})
 
-    def _read(self, path: str) -> list[QueryRow]:
+    def _read(self, path: str, split: str) -> list[QueryRow]:
+        columns = self._columns()
+        records: Iterable[Record] = read_table(path, tuple(columns), has_cells=self.has_teacher_answers)
+        if self.has_teacher_answers and split == "train":
+            records = list(records)
+            self.answer_labels(records)  # refuses a column without answers
         # Query -> its passages, each with its place, its negatives, and the scores of both.
         rows = dict[str, tuple[dict[str, str], dict[str, None], dict[str, float]]]()
-        columns = self._columns()
-        for record in read_table(path, tuple(columns), has_cells=self.has_teacher_answers):
+        for record in records:
             pairs = zip(record.values, columns, strict=True)
             queries, answers, *others = (_read_texts(value, record.where, column) for value, column in pairs)
             if len(queries) != 1:

@@ -1,24 +1,23 @@
 """Code that sources share: checks of fields, digests, and the properties that splits must have in common."""
 
 import array
+import copy
 import dataclasses
 import functools
 import hashlib
 import heapq
+import json
 import statistics
-from collections import defaultdict, deque
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 from components.dsl.errors import InputError, nearest
+from components.files.arrow_files import UnnamedClass
 from components.files.paths import file_digest, match_files, short_name
-from components.files.record_files import RECORD_KINDS
-from components.files.text_files import extension
+from components.files.record_files import RECORD_KINDS, Record
+from components.files.text_files import extension, repair
 from keras_bert.core.checks import broken_label_rule
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
-
-R = TypeVar("R", bound=Hashable)
-V = TypeVar("V")
 
 SPLITS = ("train", "validation", "test")
 
@@ -28,6 +27,42 @@ NearOverlap = Literal["off", "keep", "drop", "error"]
 # Relative to the mean. float32 rounds each addition near a mean to 6e-8 of it; the 1,024 additions of a head sum up to
 # an error of 2e-6, 2 % of this spread.
 _LEAST_SPREAD = 1e-4
+
+
+@dataclasses.dataclass(frozen=True, slots=True, order=True)
+class RowOrigin:
+    """Where a row comes from. It does not count when rows are compared: rows with equal content are equal.
+
+    Attributes:
+        location: the file and the line or row, as `reviews.csv line 3`; empty for a row that is not from a file.
+        columns: cells of the row by column, as texts: those that `KeptColumns` names.
+    """
+
+    location: str = dataclasses.field(default="", compare=False)
+    columns: Mapping[str, str] = dataclasses.field(default_factory=dict, compare=False)
+
+    @classmethod
+    def of(cls, record: Record, path: str, columns: Sequence[str] = (), *, has_all: bool = False) -> "RowOrigin":
+        """The origin of a record of the files of `path`, whose last values are those of `columns`.
+
+        With `has_all`, it keeps all cells of the record.
+        """
+        last = record.values[len(record.values) - len(columns) :]
+        kept = record.cells if has_all else dict(zip(columns, last, strict=True))
+        return cls(record.name_in(path), {name: _as_cell(value) for name, value in kept.items()})
+
+
+@validated_dataclass
+class KeptColumns:
+    """The columns of a table that rows keep in their `RowOrigin`.
+
+    Attributes:
+        test: columns of test rows, or of training rows if a part of these are the test rows; the table must have them.
+        all_of_train: whether training rows keep all columns.
+    """
+
+    test: tuple[str, ...] = ()
+    all_of_train: bool = False
 
 
 class NotedSplits(dict[str, list[Any]]):
@@ -65,17 +100,35 @@ class LabelledFiles:
         """Raises InputError unless the files can be read and their rows fit together, see `splits`."""
         self.splits()
 
-    def splits(self) -> dict[str, list[Any]]:
-        """The rows of each split that is given.
+    def splits(self, kept: KeptColumns = KeptColumns()) -> NotedSplits:
+        """The rows of each split that is given, each with its `RowOrigin`.
+
+        This object remembers them, also where it is pickled: they are read again if a file has changed, or other
+        columns are to be kept.
 
         Raises:
             InputError: a file is missing, malformed or without rows, or the rows of the splits do not fit together.
         """
+        digests = self.digests()
+        if (read := vars(self).get("_read")) is None or read[0] != digests or kept not in (KeptColumns(), read[1]):
+            read = digests, kept, self.read_splits(kept)
+            # The fields are frozen; this is none of them, so that it counts in no comparison and no cache key.
+            vars(self)["_read"] = read
+        splits = copy.copy(read[2])
+        splits.update({split: list(rows) for split, rows in splits.items()})
+        return splits
+
+    def read_splits(self, kept: KeptColumns) -> NotedSplits:
+        """See `splits`, which remembers the result."""
         raise NotImplementedError
 
     def paths(self) -> dict[str, str]:
         """The paths of the splits that are given, by split."""
         return {split: path for split in SPLITS if (path := getattr(self, split)) is not None}
+
+    def has_test_rows(self, split: str) -> bool:
+        """Whether test rows are taken from the files of a split."""
+        return split == ("train" if self.test is None else "test")
 
     def fingerprint(self) -> str:
         """The digest of the settings, of the columns' names and of the files."""
@@ -93,19 +146,6 @@ class LabelledFiles:
             for split, path in self.paths().items()
             for file in _match_split(split, path, self.kinds)
         }
-
-
-class LocatedRow(NamedTuple):
-    """A row as its source reads it.
-
-    Attributes:
-        location: the file and the line or row, as `reviews.csv line 3`.
-        columns: all columns of the row as texts; empty for a row that is not from a table.
-    """
-
-    row: Any
-    location: str
-    columns: Mapping[str, str] = {}
 
 
 def check_label(label: str, place: str) -> None:
@@ -158,12 +198,13 @@ def check_spread(numbers: Sequence[float], owner: str) -> None:
         )
 
 
-def match_values(table: Sequence[R], values: Sequence[V], rows: Sequence[R]) -> list[V]:
-    """Looks up the values of `rows` in a table with one value a row; equal rows get theirs in the table's order."""
-    values_of_row: dict[R, deque[V]] = defaultdict(deque)
-    for row, value in zip(table, values, strict=True):
-        values_of_row[row].append(value)
-    return [values_of_row[row].popleft() for row in rows]
+def _as_cell(value: Any) -> str:
+    # None, or the NaN that pandas writes in its place.
+    if value is None or value != value or isinstance(value, UnnamedClass):
+        return ""
+    if isinstance(value, str | bytes):
+        return repair(value)[0]
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
 
 
 def fingerprint_splits(settings: str, paths: Mapping[str, str], kinds: Sequence[str]) -> str:

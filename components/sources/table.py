@@ -1,23 +1,22 @@
 """Labelled rows from tables with named columns: texts or pairs, with labels or numbers."""
 
-import json
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Self
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Literal, NamedTuple, Self
 
 import pydantic
 
 from components.dsl.errors import InputError, nearest
-from components.files.arrow_files import UnnamedClass
 from components.files.record_files import Record, as_text, read_table
-from components.files.text_files import repair
 from components.sources.shared import (
-    LocatedRow,
+    KeptColumns,
+    NotedSplits,
+    RowOrigin,
     check_label,
     check_labels,
     check_numbers,
     check_spread,
-    match_values,
 )
 from components.sources.teacher_columns import (
     AnyAnswer,
@@ -45,6 +44,7 @@ class TextRow(NamedTuple):
     label: str
     second_text: str | None = None
     teacher: AnyAnswer = ()
+    origin: RowOrigin = RowOrigin()
 
 
 @validated_dataclass(kw_only=False)
@@ -84,50 +84,37 @@ class TableSource(FilesWithTeacherAnswers):
         """A text; None where the labels are numbers."""
         return None if self.task in _NUMERIC_TASKS else "text"
 
-    def splits(self) -> dict[str, list[TextRow]]:
+    def read_splits(self, kept: KeptColumns) -> NotedSplits:
         """See `LabelledFiles.splits`, and `check_spread` and `check_numbers` for the numbers of a regression."""
-        label_names = self.answer_labels(self._required_columns())
-        tables = {
-            split: self._parse(self._records(path), label_names, labels="some" if split == "train" else "all")
-            for split, path in self.paths().items()
-        }
+        label_names, tables = list[str](), NotedSplits()
+        for split, path in self.paths().items():
+            columns = kept.test if self.has_test_rows(split) else ()
+            has_all = kept.all_of_train and split == "train"
+            records = self._records(path, columns, has_cells=has_all)
+            if split == "train" and self.has_teacher_answers:
+                records = list(records)
+                label_names = self.answer_labels(records)
+            origins = partial(RowOrigin.of, path=path, columns=columns, has_all=has_all)
+            tables[split] = self._parse(records, origins, label_names, labels="some" if split == "train" else "all")
         labels = {split: {row.label for row in rows} for split, rows in tables.items()}
         owner = f"column {self.label!r} of {self.train}"
         if self.label_unit is not None:
             self.check_answer_labels(label_names, labels["train"])
             check_labels(labels, owner)
+            tables.notes = self._describe(tables, label_names)
             return tables
         if self.task == "regression":
             check_spread([float(row.label) for row in tables["train"]], owner)
         check_numbers({split: held_out for split, held_out in labels.items() if split != "train"})
-        return {split: self._scale(rows, split) for split, rows in tables.items()}
+        return NotedSplits({split: self._scale(rows, split) for split, rows in tables.items()})
 
     def read(self, path: str) -> list[TextRow]:
-        """Reads the rows of tables without comparing their labels; raises InputError as `splits`."""
+        """The rows of tables without a teacher's answers; their labels are not compared. Raises as `splits`."""
         return self.make_rows(path, self._records(path))
 
     def make_rows(self, path: str, records: Iterable[Record]) -> list[TextRow]:
         """The rows of records with the values of `columns`; raises as `read`."""
-        return self._scale(self._parse(records, self.answer_labels(self._required_columns())), path)
-
-    def column_values(
-        self, columns: Sequence[str], rows: Sequence[TextRow], split: str = "train"
-    ) -> dict[str, list[str]]:
-        """Reads other columns for some rows of a split, in any order; empty cells become `(empty)`.
-
-        A split without its own table is read from the training table. Raises InputError if it has no such column.
-        """
-        located = self._read_located(self.paths().get(split, self.train), columns)
-        cells = match_values([entry.row for entry in located], [entry.columns for entry in located], rows)
-        return {column: [row[column].strip() or "(empty)" for row in cells] for column in columns}
-
-    def training_rows(self) -> list[LocatedRow]:
-        """Reads the training rows of `splits` with their locations and all columns as texts."""
-        return self._read_located(self.train)
-
-    def _read_located(self, path: str, columns: Sequence[str] = ()) -> list[LocatedRow]:
-        records = list(self._records(path, columns, has_cells=True))
-        return locate_rows(self.make_rows(path, records), records, path)
+        return self._scale(self._parse(records, partial(RowOrigin.of, path=path)), path)
 
     def record(self, row: TextRow) -> dict[str, str]:
         """Converts a row to a record with this source's columns."""
@@ -162,7 +149,7 @@ class TableSource(FilesWithTeacherAnswers):
         """The columns that each row has; a row with a teacher's answer may have no label."""
         return tuple(column for column in self.columns() if column != self.label or not self.has_teacher_answers)
 
-    def _records(self, path: str, columns: Sequence[str] = (), *, has_cells: bool = False) -> Iterator[Record]:
+    def _records(self, path: str, columns: Sequence[str] = (), *, has_cells: bool = False) -> Iterable[Record]:
         return read_table(path, (*self._required_columns(), *columns), has_cells=has_cells or self.has_teacher_answers)
 
     def own_labels(self, record: Record) -> Collection[str]:
@@ -171,11 +158,8 @@ class TableSource(FilesWithTeacherAnswers):
         is_name = self.label_unit is not None and not is_missing(label)
         return [as_text(label, record.where, self.label).strip()] if is_name else []
 
-    def describe(self, splits: Mapping[str, Sequence[Any]]) -> list[str]:
+    def _describe(self, splits: Mapping[str, Sequence[TextRow]], label_names: Sequence[str]) -> list[str]:
         """How often the teacher's most likely label is that of the row."""
-        if not self.has_teacher_answers or self.label_unit is None:
-            return []
-        label_names = self.answer_labels(self._required_columns())
         agreements = {
             split: [
                 most_likely_label(row.teacher.numbers, label_names) == row.label
@@ -188,14 +172,18 @@ class TableSource(FilesWithTeacherAnswers):
 
     def read_unlabelled(self, unlabelled: UnlabelledSource) -> list[TextRow]:
         """See `FilesWithTeacherAnswers.read_unlabelled`."""
-        label_names = self.answer_labels(self._required_columns()) or self.label_order(
-            {row.label for row in self.read(self.train)}
-        )
-        table = self.as_unlabelled(unlabelled)
-        return table._scale(table._parse(table._records(unlabelled.path), label_names, labels="none"), unlabelled.path)
+        label_names = self.label_order({row.label for row in self.splits()["train"]})
+        table, path = self.as_unlabelled(unlabelled), unlabelled.path
+        rows = table._parse(table._records(path), partial(RowOrigin.of, path=path), label_names, labels="none")
+        return table._scale(rows, path)
 
     def _parse(
-        self, records: Iterable[Record], label_names: Sequence[str], *, labels: Literal["all", "some", "none"] = "some"
+        self,
+        records: Iterable[Record],
+        origin: Callable[[Record], RowOrigin],
+        label_names: Sequence[str] = (),
+        *,
+        labels: Literal["all", "some", "none"] = "some",
     ) -> list[TextRow]:
         """The rows of records. A row without a label of its own has the teacher's.
 
@@ -227,7 +215,7 @@ class TableSource(FilesWithTeacherAnswers):
             elif (rule := broken_float32_rule(parse_number(label))) is not None:
                 raise InputError(f"{where}: column {self.label!r} must {rule}, got {label!r}")
             answer: AnyAnswer = () if numbers is None else TeacherAnswer(numbers, is_label=not has_own_label)
-            rows.append(TextRow(text, label, second[0] if second else None, answer))
+            rows.append(TextRow(text, label, second[0] if second else None, answer, origin(record)))
         return rows
 
     def _read_answer(self, record: Record, label_names: Sequence[str]) -> tuple[float, ...] | None:
@@ -239,24 +227,6 @@ class TableSource(FilesWithTeacherAnswers):
             order = self.list_order(record, label_names)
             return read_logits(raw, label_names, place, order, log=self.log_probabilities)
         return (read_score(raw, place),)
-
-
-def locate_rows(rows: Sequence[Any], records: Sequence[Record], path: str) -> list[LocatedRow]:
-    """Pairs rows with the locations and all cells of their records, as texts."""
-    names = list(dict.fromkeys(name for record in records for name in record.cells))
-    return [
-        LocatedRow(row, record.name_in(path), {name: _as_cell(record.cells.get(name)) for name in names})
-        for row, record in zip(rows, records, strict=True)
-    ]
-
-
-def _as_cell(value: Any) -> str:
-    # None, or the NaN that pandas writes in its place.
-    if value is None or value != value or isinstance(value, UnnamedClass):
-        return ""
-    if isinstance(value, str | bytes):
-        return repair(value)[0]
-    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
 
 
 def parse_number(text: str) -> float:

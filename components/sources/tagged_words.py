@@ -1,7 +1,8 @@
 """Sentences of tagged words: columns as in CoNLL-2003, or rows that hold lists of words and of tags."""
 
+import itertools
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import pydantic
@@ -10,8 +11,7 @@ from components.dsl.errors import InputError
 from components.files.paths import match_files, short_name
 from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
 from components.files.text_files import Lines, extension
-from components.sources.shared import LocatedRow, NotedSplits, check_label, check_labels
-from components.sources.table import locate_rows
+from components.sources.shared import KeptColumns, NotedSplits, RowOrigin, check_label, check_labels
 from components.sources.tag_schemes import begin_entities, find_tag_error, suggest_scheme, to_bio
 from components.sources.teacher_columns import (
     AnyAnswer,
@@ -44,6 +44,7 @@ class Sentence(NamedTuple):
     words: tuple[str, ...]
     tags: tuple[str, ...]
     teacher: AnyAnswer = ()
+    origin: RowOrigin = RowOrigin()
 
 
 class SentenceSplits(NotedSplits):
@@ -63,22 +64,18 @@ class SentenceSplits(NotedSplits):
 
 
 class _ReadSentence(NamedTuple):
-    """A sentence with its location in its file.
+    """A sentence, whose `RowOrigin` is where it starts.
 
     Attributes:
-        place: the location, such as `line 3`.
         where: the start of an error message about a word; the number of the word or line follows.
         first: the number that this message has for the first word.
-        record: the row of a table; None for other files.
         corrected: the number of its entities whose first tag is an `I-` that was read as a `B-`.
     """
 
     row: Sentence
-    place: str
     where: str
     first: int = 1
     heads: tuple[int, ...] = ()
-    record: Record | None = None
     corrected: int = 0
 
 
@@ -129,15 +126,34 @@ class SentenceSource(FilesWithTeacherAnswers):
         """A word."""
         return "word"
 
-    def splits(self) -> SentenceSplits:
+    def splits(self, kept: KeptColumns = KeptColumns()) -> SentenceSplits:
         """See `LabelledFiles.splits`; entities are in BIO."""
-        splits = SentenceSplits({split: self._read(path) for split, path in self.paths().items()})
+        splits = super().splits(kept)
+        assert isinstance(splits, SentenceSplits)
+        return splits
+
+    def read_splits(self, kept: KeptColumns) -> SentenceSplits:
+        """See `LabelledFiles.splits`; entities are in BIO."""
+        label_names, read = list[str](), dict[str, list[_ReadSentence]]()
+        if self.has_teacher_answers:
+            self._check_lists()
+        for split, path in self.paths().items():
+            names = self._files(path)
+            # Rows of other files have no columns, so that those of a folder of both kinds have none.
+            are_tables = all(extension(file) in _LIST_KINDS for file in names)
+            has_all = kept.all_of_train and split == "train" and are_tables
+            files = {file: self._read_records(file, has_all=has_all) for file in names}
+            if split == "train" and self.has_teacher_answers:
+                files = {file: [*records] for file, records in files.items()}
+                label_names = self.answer_labels(itertools.chain.from_iterable(files.values()))
+            read[split] = self._read(path, files, label_names, has_all=has_all)
+        splits = SentenceSplits(read)
         for split in splits.keys() - {"train"}:
             if any(row.teacher and row.teacher.is_label for row in splits[split]):
                 raise InputError(
                     f"{split} must have tags in all rows, as models are measured on them; leave others out"
                 )
-        self.check_answer_labels(self._answer_labels(), self._tag_set(splits["train"]))
+        self.check_answer_labels(label_names, self._tag_set(splits["train"]))
         tags = {split: self._tag_set(sentences) for split, sentences in splits.items()}
         check_labels(tags, self.train)
         if any(tag[:2] in _ENTITY_TAGS for tag in tags["train"]) and OUTSIDE not in tags["train"]:
@@ -159,30 +175,30 @@ class SentenceSource(FilesWithTeacherAnswers):
 
     def read(self, path: str) -> list[Sentence]:
         """The sentences of files, whose tags are not compared with others; raises InputError as `splits`."""
-        return [sentence.row for sentence in self._read(path)]
+        files = {file: self._read_records(file) for file in self._files(path)}
+        return [sentence.row for sentence in self._read(path, files, ())]
 
-    def training_rows(self) -> list[LocatedRow]:
-        """The training sentences of `splits` with their locations, such as `train.conll line 3`.
+    def _read(
+        self,
+        path: str,
+        files: Mapping[str, Iterable[Record]],
+        label_names: Sequence[str],
+        *,
+        has_all: bool = False,
+    ) -> list[_ReadSentence]:
+        """The sentences of the files that `path` matches, with their tags in BIO.
 
-        Sentences of tables also have all columns of their row, as texts.
+        `files` have the records of those files that are tables, see `_read_records`.
         """
-        read = self._read(self.train, has_cells=True)
-        records = [sentence.record for sentence in read if sentence.record is not None]
-        if len(records) < len(read):
-            return [LocatedRow(sentence.row, sentence.place) for sentence in read]
-        return locate_rows([sentence.row for sentence in read], records, self.train)
-
-    def _read(self, path: str, *, has_cells: bool = False) -> list[_ReadSentence]:
-        """The sentences of files with their tags in BIO, and with their locations, such as `train.conll line 3`."""
-        read, label_names = list[_ReadSentence](), self._answer_labels()
-        for file in self._files(path):
-            parsed = list(self._parse_file(file, label_names, has_cells=has_cells))
+        read = list[_ReadSentence]()
+        for file, records in files.items():
+            parsed = list(self._parse_file(file, records, label_names, path, has_all=has_all))
             for sentence in parsed:
                 for number, tag in enumerate(sentence.row.tags, sentence.first):
                     check_label(tag, f"{sentence.where} {number}: the tag")
             has_entity_tags = any(tag[:2] in _ENTITY_TAGS for sentence in parsed for tag in sentence.row.tags)
             for sentence in parsed:
-                row, corrected, place = sentence.row, 0, f"{short_name(file, path)} {sentence.place}"
+                row, corrected = sentence.row, 0
                 tags = begin_entities(row.tags) if self.scheme == "BIO" else row.tags
                 if (self.scheme != "any" or has_entity_tags) and (error := find_tag_error(tags, self.scheme)):
                     is_comment = row.words[error[0]].split()[0] == "#"
@@ -192,7 +208,7 @@ class SentenceSource(FilesWithTeacherAnswers):
                 if self.scheme != "any":
                     corrected = sum(tag != bio_tag for tag, bio_tag in zip(row.tags, tags, strict=True))
                     row = row._replace(tags=to_bio(row.tags))
-                read.append(sentence._replace(row=row, place=place, corrected=corrected))
+                read.append(sentence._replace(row=row, corrected=corrected))
         if not read:
             raise InputError(f"{path} must hold at least one sentence, got none")
         return read
@@ -202,7 +218,7 @@ class SentenceSource(FilesWithTeacherAnswers):
         return [
             sentence.row.tags
             for file in self._files(path)
-            for sentence in self._parse_file(file, self._answer_labels())
+            for sentence in self._parse_file(file, self._read_records(file), (), path)
         ]
 
     def record(self, row: Sentence) -> dict[str, Any]:
@@ -214,14 +230,18 @@ class SentenceSource(FilesWithTeacherAnswers):
         tags = record.cells.get(self.tags)
         return () if is_missing(tags) else _split(tags, record.where, self.tags)
 
-    def _answer_labels(self) -> list[str]:
-        if not self.has_teacher_answers:
-            return []
+    def _check_lists(self) -> None:
+        """Raises InputError for a file that cannot hold a teacher's answers."""
         for file in (file for path in self.paths().values() for file in self._files(path)):
             if extension(file) not in _LIST_KINDS:
                 rule = f"be left out for files other than {', '.join(_LIST_KINDS)}"
                 raise InputError(f"examples.probabilities must {rule}, got it with {file}; write a table of lists")
-        return self.answer_labels([self.words])
+
+    def _read_records(self, file: str, *, has_all: bool = False) -> Iterable[Record]:
+        """The records of a table, with all cells if `has_all`; none for another file."""
+        fields = (self.words,) if self.has_teacher_answers else (self.words, self.tags)
+        is_table = extension(file) in _LIST_KINDS
+        return read_records(file, fields, has_cells=has_all or self.has_teacher_answers) if is_table else ()
 
     def _parse_taught(self, record: Record, label_names: Sequence[str]) -> Sentence:
         words, raw = _split(record.values[0], record.where, self.words), self.raw_answer(record)
@@ -245,22 +265,32 @@ class SentenceSource(FilesWithTeacherAnswers):
         tags = begin_entities(tags) if self.scheme == "BIO" else tags
         return Sentence(words, tags, TeacherAnswer(numbers, is_label=True))
 
-    def _parse_file(self, file: str, label_names: Sequence[str], *, has_cells: bool = False) -> Iterator[_ReadSentence]:
+    def _parse_file(
+        self,
+        file: str,
+        records: Iterable[Record],
+        label_names: Sequence[str],
+        path: str,
+        *,
+        has_all: bool = False,
+    ) -> Iterator[_ReadSentence]:
         """The sentences of a file, with unconverted tags; `label_names` are in the order of the teacher's answers."""
         if extension(file) in _LIST_KINDS:
-            fields = (self.words,) if self.has_teacher_answers else (self.words, self.tags)
-            for record in read_records(file, fields, has_cells=has_cells or self.has_teacher_answers):
+            for record in records:
                 row = (
                     self._parse_taught(record, label_names)
                     if self.has_teacher_answers
                     else parse_lists(record, (self.words, self.tags))
                 )
-                yield _ReadSentence(row, record.place, f"{record.where}, word", record=record)
+                row = row._replace(origin=RowOrigin.of(record, path, has_all=has_all))
+                yield _ReadSentence(row, f"{record.where}, word")
             return
+        name = short_name(file, path)
         if extension(file) != _TREEBANK_KIND:
             columns = {"word_column": self.word_column, "tag_column": self.tag_column}
             for row, line in parse_columns(Lines(file), prefix=self.prefix, **columns):
-                yield _ReadSentence(row, f"line {line}", f"{file} line", first=line)
+                row = row._replace(origin=RowOrigin(f"{name} line {line}"))
+                yield _ReadSentence(row, f"{file} line", first=line)
             return
         tags = {number: name for name, number in TAG_COLUMNS.items()} | {-1: "upos"}
         if self.tag_column not in tags:
@@ -269,7 +299,8 @@ class SentenceSource(FilesWithTeacherAnswers):
         try:
             for (words, names, heads), line in parse_conllu(Lines(file), file, tags[self.tag_column]):
                 where = f"{file} sentence at line {line}, word"
-                yield _ReadSentence(Sentence(words, names), f"line {line}", where, heads=heads)
+                row = Sentence(words, names, origin=RowOrigin(f"{name} line {line}"))
+                yield _ReadSentence(row, where, heads=heads)
         except InputError:
             raise
         except ValueError as error:

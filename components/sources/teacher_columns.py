@@ -3,13 +3,13 @@
 import dataclasses
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 import pydantic
 
 from components.dsl.errors import InputError, nearest
-from components.files.record_files import Record, read_table
+from components.files.record_files import Record
 from components.sources.shared import LabelledFiles
 from components.sources.text import TextSource
 from keras_bert.core.checks import broken_float32_rule, check
@@ -148,16 +148,13 @@ class FilesWithTeacherAnswers(LabelledFiles, TeacherColumns):
         """The labels of a row; none where it has no label of its own."""
         raise NotImplementedError
 
-    def answer_labels(self, required_columns: Sequence[str]) -> list[str]:
-        """The labels of the training rows in their order; without answers the list is empty.
+    def answer_labels(self, records: Iterable[Record]) -> list[str]:
+        """The labels of the training rows in their order, of the records with all cells.
 
         If no row has a label, these are the names in the teacher's answers, or `labels`.
-        `required_columns` are the columns that each row has.
         """
-        if not self.has_teacher_answers:
-            return []
         labels, named, columns, answers = set[str](), set[str](), set[str](), 0
-        for record in read_table(self.train, tuple(required_columns), has_cells=True):
+        for record in records:
             labels.update(self.own_labels(record))
             raw = self.raw_answer(record)
             answers += raw is not None

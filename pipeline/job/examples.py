@@ -9,16 +9,17 @@ from components.examples.overlap import check_overlap, count_overlap, count_rows
 from components.examples.registry import TASK_ROWS
 from components.examples.source_rows import complete_splits, read_unlabelled
 from components.examples.splits import describe_few_rows, describe_shared_texts, describe_similar_labels
+from components.files.columns import MissingColumnError
 from components.scoring.base import check_test_rows, choose_metric
 from components.scoring.calibration import check_precision
 from components.scoring.registry import TASK_SCORING
-from components.scoring.slices import check_column_values
+from components.scoring.slices import check_column_values, column_values
 from components.sources.docstring_task import DocstringTask
 from components.sources.retrieval import RetrievalSource
 from components.sources.table import TableSource
 from components.sources.text import read_lines
 from components.training.tuning import check_class_weights
-from pipeline.capabilities import enabled_capabilities
+from pipeline.capabilities import enabled_capabilities, kept_columns
 from pipeline.settings.contrast import check_dimensions
 from pipeline.settings.page import check_search_texts
 from pipeline.settings.schema import Settings
@@ -34,7 +35,15 @@ def check_examples(settings: Settings) -> list[str]:
         _check_slice_columns(settings, {})
         _check_labels(settings, source.task, source.labels())
         return []
-    splits, task, complete = source.splits(), TASK_ROWS[source.task], None
+    kept = kept_columns(settings)
+    try:
+        splits = source.splits(kept)
+    except MissingColumnError as error:
+        if error.column not in kept.test:
+            raise
+        split = "train" if source.test is None else "test"
+        raise InputError(f"evaluation.slice_columns must name columns of the {split} table: {error}") from None
+    task, complete = TASK_ROWS[source.task], None
     if settings.unlabelled is not None and settings.unlabelled.has_teacher_answers:
         splits["train"] += read_unlabelled(source, settings.unlabelled)
     labels = task.labels(source, splits["train"])
@@ -91,10 +100,6 @@ def _check_slice_columns(settings: Settings, splits: Mapping[str, Sequence[Any]]
         if not isinstance(source, TableSource):
             task = None if source is None else source.task
             raise InputError(f"slice_columns is only allowed for tables of texts, got {columns[0]!r} for {task}")
-        split = "test" if "test" in splits else "train"
-        try:
-            values = source.column_values(columns, splits[split], split)
-        except InputError as error:
-            raise InputError(f"slice_columns must name columns of the {split} table: {error}") from None
+        values = column_values(columns, splits.get("test", splits["train"]))
         for column in columns:
             check_column_values(column, values[column], thresholds.min_slice_scores)

@@ -1,9 +1,10 @@
 """The search for wrong labels as a part of a job: its checks, its steps and its section of the page."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from components.artifacts.standard import TaskExamples
+from components.artifacts.standard import LabelledRows, TaskExamples
 from components.dsl.component import Handle, Node
 from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
@@ -11,7 +12,6 @@ from components.examples.source_rows import AnySource
 from components.objects.mirror import display_path
 from components.scoring.registry import TASK_SCORING
 from components.sources.docstring_task import DocstringTask
-from components.sources.table import TableSource
 from pipeline.capability import Capability, Draw, FineTune
 from pipeline.nodes import append_name
 from pipeline.settings.schema import Settings
@@ -44,6 +44,7 @@ class LabelErrorCapability(Capability[LabelErrorSearch]):
     purpose = "the search for training rows whose labels are likely wrong."
     outputs = (LabelErrors,)
     title = "Likely wrong labels"
+    keeps_columns = True
     unlisted_files = (Folds.record_file, LabelErrors.record_file)
 
     def check_tables(self, table: LabelErrorSearch, settings: Settings) -> None:
@@ -60,30 +61,35 @@ class LabelErrorCapability(Capability[LabelErrorSearch]):
             )
 
     def check_rows(self, table: LabelErrorSearch, source: AnySource, splits: Mapping[str, Sequence[Any]]) -> None:
-        """Raises InputError where a label has too few rows, or a column would stand twice in the table to correct."""
+        """Raises InputError where a label has too few rows."""
         check_folds(splits["train"], TASK_ROWS[source.task], table.folds)
-        if isinstance(source, TableSource):
-            source.training_rows()
 
     def count_teachers(self, table: LabelErrorSearch) -> int:
         """Each of the models learns from all rows except the rows of its fold."""
         return table.folds - 1
 
     def wire(
-        self, table: LabelErrorSearch, settings: Settings, rows: Handle[TaskExamples], fine_tune: FineTune
+        self,
+        table: LabelErrorSearch,
+        settings: Settings,
+        rows: Handle[LabelledRows],
+        examples: Handle[TaskExamples],
+        fine_tune: FineTune,
     ) -> list[Node]:
         """A fine-tuning for each fold, with the settings of the first seed's teacher."""
         source = settings.examples
         assert source is not None
         near = source.near_overlap != "off"
-        assigned = assign_folds(examples=rows, count=table.folds, seed=table.seed, near=near).output(Folds)
+        assigned = assign_folds(examples=examples, count=table.folds, seed=table.seed, near=near).output(Folds)
         models = []
         for fold in range(table.folds):
-            node = append_name(leave_out_fold(examples=rows, folds=assigned, fold=fold), str(fold))
+            node = append_name(leave_out_fold(examples=examples, folds=assigned, fold=fold), str(fold))
             # Names that are only numbers belong to seeds.
             models.append(fine_tune(node.output(TaskExamples), f"fold-{fold}"))
-        scored = score_held_out(models=models, examples=rows, folds=assigned).output(HeldOutProbabilities)
-        return [find_label_errors(examples=rows, probabilities=scored, source=source, search=table)]
+        scored = score_held_out(models=models, examples=examples, folds=assigned).output(HeldOutProbabilities)
+        # A copy of the source is without the rows that it remembers: only the names of columns are needed.
+        columns = dataclasses.replace(source)
+        return [find_label_errors(rows=rows, probabilities=scored, source=columns, search=table)]
 
     def summarize(self, output: LabelErrors) -> str:
         """The number of likely wrong labels, and where the table is."""

@@ -1,4 +1,4 @@
-"""HeldOutProbabilities -> LabelErrors: the training rows, those with likely wrong labels first."""
+"""LabelledRows and HeldOutProbabilities -> LabelErrors: the training rows, those with likely wrong labels first."""
 
 import json
 import logging
@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from components.artifacts.standard import TaskExamples
+from components.artifacts.standard import LabelledRows
 from components.dsl.component import Input, Output, component
-from components.examples.registry import TASK_ROWS, read_rows
+from components.examples.registry import TASK_ROWS, read_labelled_rows
 from components.files.csv_files import ESCAPED_COLUMN, csv_line, escape_formula
 from components.scoring.mistakes import MOST_ROWS, Mistake, Mistakes
 from components.scoring.registry import TASK_SCORING
 from components.sources.label_sets import LabelSetSource
-from components.sources.shared import match_values
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from plugins.label_errors.artifacts import LABEL_TABLES, HeldOutProbabilities, LabelErrorReport, LabelErrors
@@ -25,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 @component(libraries=("numpy",))
 def find_label_errors(
-    examples: Input[TaskExamples],
+    rows: Input[LabelledRows],
     probabilities: Input[HeldOutProbabilities],
     label_errors: Output[LabelErrors],
     source: TableSource | LabelSetSource | SentenceSource,
@@ -33,33 +32,31 @@ def find_label_errors(
 ) -> None:
     """Finds training rows whose labels are likely wrong by confident learning, and ranks all rows.
 
-    `source` names the place of each row in its files, and the columns of the table.
+    `rows` keep all columns of the training table; `source` has the names of those that the task reads.
     """
-    description = examples.features()
-    task, scoring = TASK_ROWS[description["task"]], TASK_SCORING[description["task"]]
-    labels: list[str] = description["settings"]["labels"]
-    classes, rows, decisions = scoring.classes(labels), read_rows(examples, "train"), probabilities.read()
-    judgements = rank_rows(decisions, len(rows), search.score, by_label=scoring.decides_by_label)
-    table = source.training_rows()
-    located = match_values([entry.row for entry in table], table, rows)
+    read = rows.read()
+    task, scoring, labels = TASK_ROWS[read.task], TASK_SCORING[read.task], read.labels
+    classes, train, decisions = scoring.classes(labels), read_labelled_rows(rows, "train"), probabilities.read()
+    judgements = rank_rows(decisions, len(train), search.score, by_label=scoring.decides_by_label)
     mistakes, records = list[Mistake](), list[dict[str, Any]]()
     for judgement in judgements:
-        row = rows[judgement.row]
+        row = train[judgement.row]
         other = scoring.relabel(row, {place: classes[name] for place, name in judgement.suggested.items()}, labels)
         if judgement.suggested and len(mistakes) < MOST_ROWS:
             mistakes.append(scoring.compare_labels(row, other, judgement.score))
         suggested = task.answer(other) if judgement.suggested else ""
         # Text and label as they were read stand among the other columns of a table of classes.
-        record = {**located[judgement.row].columns, **source.record(row)}
-        records.append(_make_record(record, judgement, suggested, located[judgement.row].location))
-    is_flat = all(isinstance(value, str) for value in source.record(rows[0]).values())
+        columns = {name: row.origin.columns.get(name, "") for name in read.columns}
+        record = {**columns, **source.record(row)}
+        records.append(_make_record(record, judgement, suggested, row.origin.location))
+    is_flat = all(isinstance(value, str) for value in source.record(train[0]).values())
     _write_table(label_errors.path, records, is_flat=is_flat)
     errors = sum(bool(judgement.suggested) for judgement in judgements)
     pairs = count_pairs(judgements, decisions, classes, labels)
-    shown = Mistakes(search.score, mistakes, errors, len(rows)).as_dict()
-    label_errors.write(LabelErrorReport(task.name, search.folds, search.score, len(rows), errors, pairs, shown))
-    label_errors.counts = {"rows": len(rows), "likely_wrong": errors}
-    logger.info("%d of %d training rows have a likely wrong label", errors, len(rows))
+    shown = Mistakes(search.score, mistakes, errors, len(train)).as_dict()
+    label_errors.write(LabelErrorReport(task.name, search.folds, search.score, len(train), errors, pairs, shown))
+    label_errors.counts = {"rows": len(train), "likely_wrong": errors}
+    logger.info("%d of %d training rows have a likely wrong label", errors, len(train))
 
 
 def _make_record(record: Mapping[str, Any], judgement: RowJudgement, suggested: str, place: str) -> dict[str, Any]:

@@ -196,10 +196,11 @@ class StudentWiring:
         if (seed, size) not in self._reduced_teachers:
             fitted = fit_vocabulary(pretrained=whole.teacher, examples=whole.rows, size=size)
             model, vocabulary = fitted.output(Model), fitted.output(Vocabulary)
-            ingested = ingest_rows(self._settings, vocabulary, whole.start.corpus)
+            assert whole.start.rows is not None
+            ingested = ingest_rows(self._settings, whole.start.rows, vocabulary, whole.start.corpus)
             for node in (fitted, ingested):
                 append_seed(self._settings, seed, append_name(node, f"v{size}"))
-            start = Start(model, vocabulary, whole.start.corpus)
+            start = whole.start._replace(model=model, vocabulary=vocabulary, student=None)
             self._reduced_teachers[seed, size] = _ReducedTeacher(start, ingested.output(TaskExamples), model)
         return self._reduced_teachers[seed, size]
 

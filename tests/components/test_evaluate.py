@@ -24,12 +24,14 @@ from components.scoring.engines import EngineScore
 from components.scoring.registry import TASK_SCORING
 from components.scoring.vector_drift import compare_vectors
 from components.sources.pushed_version import PushedVersion
+from components.sources.shared import KeptColumns
 from components.sources.table import TableSource
 from components.training.frozen_head import write_frozen_head
 from keras_bert.data.records import read_features
 from keras_bert.export.attachments import attach_entries
 from keras_bert.training.new_head import FittedHead
 from tests.components import tuning_job
+from tests.components.labelled_rows import read_source_rows
 from tests.samples import long_but
 
 
@@ -333,18 +335,18 @@ def test_of_a_shipped_file_the_most_confident_mistakes_come_first(tmp_path, line
 def test_the_values_of_columns_are_slices(tmp_path, line, monkeypatch):
     monkeypatch.setattr("components.scoring.slices._FEWEST_ROWS", 1)
     artifacts = line("classification")
-    splits = {split: read_rows(artifacts.examples, split) for split in ("train", "validation", "test")}
+    test = read_rows(artifacts.examples, "test")
     table = tmp_path / "rows.tsv"
-    rows = [row for part in splits.values() for row in part]
     # The column tells which answers are right, so that each slice has one score.
-    answers = keras_bert.load(artifacts.teacher.path).predict([row.text for row in splits["test"]])
-    right = {row.text for row, answer in zip(splits["test"], answers, strict=True) if answer.label == row.label}
-    lines = [f"{row.text}\t{row.label}\t{'good' if row.text in right else 'bad'}" for row in rows]
+    answers = keras_bert.load(artifacts.teacher.path).predict([row.text for row in test])
+    right = {row.text for row, answer in zip(test, answers, strict=True) if answer.label == row.label}
+    lines = [f"{row.text}\t{row.label}\t{'good' if row.text in right else 'bad'}" for row in test]
     table.write_text("\n".join(["text\tlabel\tkind", *lines]) + "\n")
+    source = TableSource(*[str(table)] * 3)
+    rows = read_source_rows(tmp_path / "rows", source, kept=KeptColumns(test=("kind",)))
     thresholds = Thresholds(slice_columns=("kind",), min_slice_scores={"kind=good": 100.0, "kind=bad": 90.0})
-    evaluation, decision = run(tmp_path, artifacts, source=TableSource(str(table)), thresholds=thresholds)
+    evaluation, decision = run(tmp_path, artifacts, rows=rows, thresholds=thresholds)
     scores = {(one["kind"], one["value"]): (one["score"], one["rows"]) for one in evaluation["slices"]}
-    test = splits["test"]
     assert scores["unknown", "0 %"][1] == len(test)
     by_length = [rows for (kind, _), (_, rows) in scores.items() if kind == "length"]
     assert sum(by_length) == len(test)

@@ -8,7 +8,6 @@ import pytest
 from components.artifacts.standard import Model, TaskExamples, Vocabulary
 from components.dsl.errors import InputError
 from components.fit_vocabulary import fit_vocabulary
-from components.ingest_examples import ingest_examples
 from components.sources.table import TableSource
 from components.training.model_folder import read_model
 from keras_bert.compress.vocabulary import reduce_vocabulary
@@ -16,6 +15,7 @@ from keras_bert.data.records import read_features
 from keras_bert.tasks.classification import Classification
 from keras_bert.tokenizers.loading import load_tokenizer
 from tests.components import tuning_job
+from tests.components.labelled_rows import ingest_source
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fit(start: Path, folder: Path, **settings: int) -> tuple[Model, Vocabulary]:
     examples = TaskExamples(folder / "examples")
     source = TableSource(str(start / "train.tsv"), str(start / "dev.tsv"), str(start / "test.tsv"))
-    ingest_examples.run(vocabulary=Vocabulary(start / "vocabulary"), examples=examples, source=source, max_length=8)
+    ingest_source(examples, Vocabulary(start / "vocabulary"), source, max_length=8)
     model, vocabulary = Model(folder / "fitted"), Vocabulary(folder / "pieces")
     for made in (model, vocabulary):
         made.path.mkdir()
@@ -40,7 +40,7 @@ def fit(start: Path, folder: Path, **settings: int) -> tuple[Model, Vocabulary]:
         pretrained=Model(start / "model"), examples=examples, model=model, vocabulary=vocabulary, **settings
     )
     again = TaskExamples(folder / "again")
-    ingest_examples.run(vocabulary=vocabulary, examples=again, source=source, max_length=8)
+    ingest_source(again, vocabulary, source, max_length=8)
     assert read_features(again.path)["counts"] == read_features(examples.path)["counts"]
     return model, vocabulary
 

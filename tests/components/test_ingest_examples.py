@@ -7,7 +7,6 @@ from components.artifacts.standard import TaskExamples, Vocabulary
 from components.dsl.errors import InputError
 from components.examples.registry import read_rows
 from components.examples.row_schema import RowSchema
-from components.ingest_examples import ingest_examples
 from components.sources.questions import QuestionSource
 from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import SentenceSource
@@ -15,6 +14,7 @@ from keras_bert.data.records import read_features, read_labels
 from keras_bert.data.task_batches import task_batches
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from tests.components.labelled_rows import ingest_source
 
 LETTERS = "abcdefghij"
 
@@ -34,9 +34,7 @@ def table(path, rows, header="text\tlabel"):
 
 
 def ingest(folder, vocabulary, source, name="examples", **sizes):
-    examples = TaskExamples(folder / name)
-    ingest_examples.run(vocabulary=vocabulary, examples=examples, source=source, max_length=8, **sizes)
-    return examples
+    return ingest_source(TaskExamples(folder / name), vocabulary, source, max_length=8, **sizes)
 
 
 def read_records(examples, split):
@@ -315,5 +313,7 @@ def test_splits_of_all_tasks_are_taken_whatever_the_order_of_the_rows(tmp_path, 
     ],
 )
 def test_windows_without_room(tmp_path, vocabulary, sizes, message):
+    fields = {"id": "q0", "question": "i", "context": "a", "answers": {"text": ["a"], "answer_start": [0]}}
+    (tmp_path / "a.jsonl").write_text(json.dumps(fields))
     with pytest.raises(ValueError, match=rf"ingest_examples\.{message}"):
-        ingest(tmp_path, vocabulary, QuestionSource("a.json"), **sizes)
+        ingest(tmp_path, vocabulary, QuestionSource(*[str(tmp_path / "a.jsonl")] * 3), **sizes)

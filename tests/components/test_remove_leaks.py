@@ -15,13 +15,13 @@ from components.corpus.shards import read_sentences
 from components.dsl.errors import InputError
 from components.examples.held_out_texts import HeldOutTexts
 from components.ingest_corpus import ingest_corpus
-from components.ingest_examples import ingest_examples
 from components.remove_leaks import remove_leaks
 from components.sources.table import TableSource
 from components.sources.text import TextSource
 from keras_bert.data.records import read_features
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from tests.components.labelled_rows import ingest_source, read_source_rows
 
 # Longer than any abbreviation, whose full stop ends no sentence.
 WORDS = [
@@ -104,9 +104,7 @@ def sentences_of(corpus: Corpus) -> list[str]:
 
 
 def ingest(folder: Path, vocabulary: Vocabulary, corpus: Corpus | None, source: TableSource) -> TaskExamples:
-    examples = TaskExamples(folder / "examples")
-    ingest_examples.run(vocabulary=vocabulary, examples=examples, source=source, max_length=32, corpus=corpus)
-    return examples
+    return ingest_source(TaskExamples(folder / "examples"), vocabulary, source, max_length=32, corpus=corpus)
 
 
 def test_planted_rows_are_counted(tmp_path: Path, data: Data, corpus: Corpus, vocabulary: Vocabulary) -> None:
@@ -156,7 +154,7 @@ def test_rows_are_removed_from_the_corpus_and_nothing_else(
     tmp_path: Path, data: Data, corpus: Corpus, vocabulary: Vocabulary, settings: dict, equal: int, near: int
 ) -> None:
     cleaned = Corpus(tmp_path / "cleaned")
-    remove_leaks.run(corpus=corpus, cleaned=cleaned, source=data.source(**settings))
+    remove_leaks.run(corpus=corpus, rows=read_source_rows(tmp_path / "rows", data.source(**settings)), cleaned=cleaned)
     content = read_features(ingest(tmp_path, vocabulary, cleaned, data.source()).path)
     assert (content["overlap"]["test"]["corpus"], content["near_overlap"]["test"]["corpus"]) == (equal, near)
     left = sentences_of(cleaned)
@@ -179,9 +177,10 @@ def test_neither_engine_nor_workers_change_a_byte(tmp_path: Path, data: Data, mo
     shards = corpus.counts["shards"]
     assert shards > 4, "each worker has several"
     source, cleaned = data.source(overlap="drop", near_overlap="drop"), list[Corpus]()
+    rows = read_source_rows(tmp_path / "rows", source)
     for beam in (BeamOptions(workers=1), BeamOptions(workers=2), BeamOptions(runner="BundleBasedDirectRunner")):
         cleaned.append(Corpus(tmp_path / f"cleaned-{len(cleaned)}"))
-        remove_leaks.run(corpus=corpus, cleaned=cleaned[-1], source=source, beam=beam)
+        remove_leaks.run(corpus=corpus, rows=rows, cleaned=cleaned[-1], beam=beam)
         assert cleaned[-1].counts == cleaned[0].counts
         assert cleaned[-1].fingerprint() == cleaned[0].fingerprint()
     assert {path.name for path in cleaned[0].path.iterdir()} == {
@@ -196,10 +195,11 @@ def test_a_corpus_of_test_rows_alone_is_refused(tmp_path: Path, data: Data) -> N
     file.write_text("\n\n".join(data.rows))
     corpus, cleaned = Corpus(tmp_path / "corpus"), Corpus(tmp_path / "cleaned")
     ingest_corpus.run(corpus=corpus, source=TextSource(str(file)))
+    rows = read_source_rows(tmp_path / "rows", data.source(overlap="drop"))
     with pytest.raises(
         InputError, match="the corpus must hold a sentence that no validation or test row has, got none"
     ):
-        remove_leaks.run(corpus=corpus, cleaned=cleaned, source=data.source(overlap="drop"))
+        remove_leaks.run(corpus=corpus, rows=rows, cleaned=cleaned)
 
 
 def test_a_text_of_several_sentences_is_found_among_others() -> None:

@@ -17,7 +17,6 @@ from components.examples.registry import read_rows
 from components.examples.retrieval import SplitCorpus
 from components.export_model import export_model
 from components.fine_tune import fine_tune
-from components.ingest_examples import ingest_examples
 from components.mine_hard_negatives import mine_hard_negatives
 from components.push import push
 from components.scoring.blessing import UNTRAINED, Thresholds
@@ -35,6 +34,7 @@ from keras_bert.options.export import Export
 from keras_bert.options.fine_tuning import HardNegatives
 from keras_bert.options.training import Contrast
 from keras_bert.tasks.retrieval import Retrieval
+from tests.components.labelled_rows import ingest_source
 from tests.components.tuning_job import SELECTION, TRAINING, eagerly, write_rows
 
 
@@ -150,7 +150,7 @@ def test_hard_negatives_are_mined_for_training_rows_alone(line, tmp_path):
 def test_mined_rows_have_the_prompts_of_the_rows_not_of_the_model(line, tmp_path):
     start, (examples, mined) = Model(tmp_path / "start"), (TaskExamples(tmp_path / name) for name in ("rows", "mined"))
     source, prompts = write_rows(tmp_path, "retrieval", count=20), Prompts(query="one ", passage="old ")
-    ingest_examples.run(vocabulary=line.vocabulary, examples=examples, source=source, max_length=16, prompts=prompts)
+    ingest_source(examples, line.vocabulary, source, max_length=16, prompts=prompts)
     base = read_model(line.pretrained)
     Retrieval.build(base.encoder, base.tokenizer, max_length=16, prompts={"query": "near "}).save(start.path)
     start.seal({})

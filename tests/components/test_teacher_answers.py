@@ -13,7 +13,6 @@ from components.artifacts.standard import Model, TaskExamples, Vocabulary
 from components.distill import distill
 from components.examples.registry import read_rows
 from components.fine_tune import fine_tune
-from components.ingest_examples import ingest_examples
 from components.label_with_teacher import label_with_teacher
 from components.mine_hard_negatives import mine_hard_negatives
 from components.scoring.scorer import ModelScorer
@@ -26,6 +25,7 @@ from keras_bert.data.task_batches import task_batches
 from keras_bert.options.compression import Distillation, Student
 from keras_bert.options.fine_tuning import HardNegatives
 from tests.components import tuning_job
+from tests.components.labelled_rows import ingest_source
 from tests.components.tuning_job import LENGTH, TRAINING, Line
 
 Lines = Callable[[str], Line]
@@ -37,10 +37,8 @@ def write(folder: Path, rows: list[dict[str, Any]], name: str = "rows.jsonl") ->
 
 
 def ingest(folder: Path, checkpoint: Path, source: Any, **settings: Any) -> TaskExamples:
-    examples = TaskExamples(folder / "examples")
     vocabulary = Vocabulary(checkpoint / "vocabulary")
-    ingest_examples.run(vocabulary=vocabulary, examples=examples, source=source, max_length=LENGTH, **settings)
-    return examples
+    return ingest_source(TaskExamples(folder / "examples"), vocabulary, source, max_length=LENGTH, **settings)
 
 
 def batch_of(examples: TaskExamples, split: str = "train") -> dict[str, np.ndarray]:

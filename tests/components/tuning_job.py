@@ -17,7 +17,6 @@ from components.distill import distill
 from components.examples.registry import read_rows
 from components.export_model import export_model
 from components.fine_tune import fine_tune
-from components.ingest_examples import ingest_examples
 from components.quantize import quantize
 from components.scoring.registry import TASK_SCORING
 from components.sources.label_sets import LabelSetSource
@@ -37,6 +36,7 @@ from keras_bert.options.training import Training
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from tests.components.labelled_rows import ingest_source
 
 ANIMALS, PLANTS, OTHERS = ("cow", "hen", "owl", "fox"), ("oak", "fir", "elm", "fern"), ("the", "near", "old", "one")
 WORDS = (*ANIMALS, *PLANTS, *OTHERS)
@@ -175,9 +175,7 @@ def _question(words: list[str], number: int, nobody: bool) -> dict[str, Any]:
 
 def ingest(folder: Path, vocabulary: Vocabulary, source: Any) -> TaskExamples:
     """The rows as examples."""
-    examples = TaskExamples(folder / f"{source.task}-examples")
-    ingest_examples.run(vocabulary=vocabulary, examples=examples, source=source, max_length=LENGTH)
-    return examples
+    return ingest_source(TaskExamples(folder / f"{source.task}-examples"), vocabulary, source, max_length=LENGTH)
 
 
 class Line:

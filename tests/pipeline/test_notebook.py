@@ -32,7 +32,7 @@ def test_steps_run_one_by_one_and_are_found_done(settings: Path, capsys: pytest.
     assert states["fine_tune"] == "follows"
     capsys.readouterr()
     job.run("ingest_examples")
-    assert "[3/3] ingest_examples   cached" in capsys.readouterr().out
+    assert "[4/4] ingest_examples   cached" in capsys.readouterr().out
     job.run("ingest_examples", force=True)
     assert "cached" not in capsys.readouterr().out.splitlines()[-1]
 

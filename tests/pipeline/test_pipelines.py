@@ -7,6 +7,7 @@ import pytest
 
 from components.sources.checkpoint import Checkpoint, CheckpointOrigin
 from components.sources.pushed_version import PreviousVersion
+from components.sources.shared import KeptColumns
 from keras_bert.core.config import EncoderShape
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.options.compression import Distillation
@@ -69,7 +70,8 @@ def test_every_step_reads_from_the_steps_it_needs(
     last = "distill" if student else "fine_tune"
     expected = {
         **steps,
-        "ingest_examples": {vocabulary, *(steps.keys() & {"ingest_corpus"})},
+        "read_examples": set(),
+        "ingest_examples": {vocabulary, "read_examples", *(steps.keys() & {"ingest_corpus"})},
         "fine_tune": {model, "ingest_examples"},
         **({"distill": {"fine_tune", "ingest_examples"}} if student else {}),
         **({"quantize": {last, "ingest_examples"}} if quantization else {}),
@@ -98,7 +100,8 @@ def test_each_seed_has_steps_of_its_own_and_one_evaluation_reads_all(tmp_path: P
     pipeline = wire(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + QUANTIZATION, "seeds=2")
     assert reads(pipeline) == {
         "import_checkpoint": set(),
-        "ingest_examples": {"import_checkpoint"},
+        "read_examples": set(),
+        "ingest_examples": {"import_checkpoint", "read_examples"},
         "fine_tune-0": {"import_checkpoint", "ingest_examples"},
         "fine_tune-1": {"import_checkpoint", "ingest_examples"},
         "distill-0": {"fine_tune-0", "ingest_examples"},
@@ -145,8 +148,10 @@ def test_tasks_are_compared_without_a_student_or_files(tmp_path: Path) -> None:
     assert pipeline.name == "mine"
     assert reads(pipeline) == {
         "import_checkpoint": set(),
-        "ingest_examples-a": {"import_checkpoint"},
-        "ingest_examples-b": {"import_checkpoint"},
+        "read_examples-a": set(),
+        "read_examples-b": set(),
+        "ingest_examples-a": {"import_checkpoint", "read_examples-a"},
+        "ingest_examples-b": {"import_checkpoint", "read_examples-b"},
         "fine_tune-a": {"import_checkpoint", "ingest_examples-a"},
         "fine_tune-b-0": {"import_checkpoint", "ingest_examples-b"},
         "fine_tune-b-1": {"import_checkpoint", "ingest_examples-b"},
@@ -181,7 +186,10 @@ def test_a_step_is_measured_in_the_place_of_pre_training(tmp_path: Path, start: 
     pipeline = cost_pipeline(settings, {"mine": settings}, timed=False)[0]
     vocabulary = "build_vocabulary" if start == CORPUS else "import_checkpoint"
     expected = {name: parameters for name, parameters in steps.items() if name != "pretrain"}
-    rows = {"ingest_examples-mine": {vocabulary, "ingest_corpus"}}
+    rows = {
+        "read_examples-mine": set(),
+        "ingest_examples-mine": {vocabulary, "read_examples-mine", "ingest_corpus"},
+    }
     assert reads(pipeline) == expected | {"measure_step": steps["pretrain"], **rows}
     parameters, trained = values(pipeline), values(comparison_pipeline(settings, {})[0])["pretrain"]
     assert parameters["measure_step"]["encoder"] == trained["encoder"]
@@ -241,7 +249,7 @@ def test_steps_get_the_part_of_a_table_that_they_read(tmp_path: Path) -> None:
         ("fine_tuning.class_weights=balanced", "fine_tune"),
         ("fine_tuning.steps=7", "fine_tune"),
         ("pooling=cls", "fine_tune"),
-        ("examples.train=other.tsv", "ingest_examples"),
+        ("examples.train=other.tsv", "read_examples"),
         ("max_length=64", "mask_examples ingest_examples"),
         ("pretraining.steps=7", "pretrain"),
         ("pretraining_rows.short_steps=0.5", "pretrain"),
@@ -319,9 +327,10 @@ def test_a_fitted_vocabulary_stands_between_the_start_and_all_else(tmp_path: Pat
     pipeline = wire(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + FITTED)
     assert reads(pipeline) == {
         "import_checkpoint": set(),
-        "ingest_examples-whole": {"import_checkpoint"},
+        "read_examples": set(),
+        "ingest_examples-whole": {"import_checkpoint", "read_examples"},
         "fit_vocabulary": {"import_checkpoint", "ingest_examples-whole"},
-        "ingest_examples": {"fit_vocabulary"},
+        "ingest_examples": {"fit_vocabulary", "read_examples"},
         "fine_tune": {"fit_vocabulary", "ingest_examples"},
         "distill": {"fine_tune", "ingest_examples"},
         "export_model": {"distill", "ingest_examples"},
@@ -334,7 +343,8 @@ def test_a_fitted_vocabulary_stands_between_the_start_and_all_else(tmp_path: Pat
 def test_each_task_that_is_compared_has_a_fitted_vocabulary_of_its_own(tmp_path: Path) -> None:
     plain = load(tmp_path, CHECKPOINT + EXAMPLES)
     without_a_corpus = reads(cost_pipeline(plain, {"mine": plain}, timed=True)[0])
-    assert without_a_corpus == FROM_CHECKPOINT | {"ingest_examples-mine": {"import_checkpoint"}}
+    rows = {"read_examples-mine": set(), "ingest_examples-mine": {"import_checkpoint", "read_examples-mine"}}
+    assert without_a_corpus == FROM_CHECKPOINT | rows
     fitted = load(tmp_path, CHECKPOINT + EXAMPLES + FITTED)
     inputs = reads(comparison_pipeline(plain, {"a": plain, "b": fitted})[0])
     assert inputs["fine_tune-a"] == {"import_checkpoint", "ingest_examples-a"}
@@ -342,6 +352,7 @@ def test_each_task_that_is_compared_has_a_fitted_vocabulary_of_its_own(tmp_path:
     assert inputs["fit_vocabulary-b"] == {"import_checkpoint", "ingest_examples-whole-b"}
     assert reads(cost_pipeline(plain, {"b": fitted}, timed=False)[0]).keys() == {
         "import_checkpoint",
+        "read_examples-b",
         "ingest_examples-whole-b",
     }
 
@@ -377,7 +388,7 @@ def test_a_student_needs_no_fine_tuned_teacher_where_answers_stand_in_the_exampl
 def test_unlabelled_texts_with_answers_are_rows_of_the_examples(tmp_path: Path) -> None:
     table = "[unlabelled]\npath = 'more.jsonl'\nprobabilities = 'p'\n"
     pipeline = wire(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + table)
-    assert values(pipeline)["ingest_examples"]["unlabelled"].probabilities == "p"
+    assert values(pipeline)["read_examples"]["unlabelled"].probabilities == "p"
     assert reads(pipeline)["distill"] == {"import_checkpoint", "ingest_examples"}
 
 
@@ -393,7 +404,8 @@ def test_the_teachers_of_all_seeds_label_the_rows_of_one_student(tmp_path: Path)
 def test_rows_are_removed_from_the_corpus_before_anything_learns_from_it(tmp_path: Path, setting: str) -> None:
     pipeline = wire(tmp_path, CORPUS + EXAMPLES, f"examples.{setting}=drop")
     steps = reads(pipeline)
-    assert steps["remove_leaks"] == {"ingest_corpus"}
+    assert steps["remove_leaks"] == {"ingest_corpus", "read_examples"}
+    assert steps["ingest_examples"] >= {"read_examples", "remove_leaks"}
     readers = {"build_vocabulary", "mask_examples", "ingest_examples", "push"}
     assert {name for name, sources in steps.items() if "remove_leaks" in sources} == readers
     assert {name for name, sources in steps.items() if "ingest_corpus" in sources} == {"remove_leaks"}
@@ -403,13 +415,20 @@ def test_rows_are_removed_from_the_corpus_before_anything_learns_from_it(tmp_pat
 
 def test_rows_in_a_reduced_vocabulary_are_looked_for_in_the_corpus_once(tmp_path: Path) -> None:
     steps = reads(wire(tmp_path, CHECKPOINT_AND_CORPUS + EXAMPLES + "[fitted_vocabulary]\nsize = 500\n"))
-    assert steps["ingest_examples-whole"] == {"import_checkpoint"}
-    assert steps["ingest_examples"] == {"fit_vocabulary", "ingest_corpus"}
+    assert steps["ingest_examples-whole"] == {"import_checkpoint", "read_examples"}
+    assert steps["ingest_examples"] == {"fit_vocabulary", "read_examples", "ingest_corpus"}
 
 
 def test_the_built_in_rows_are_not_looked_for_in_the_corpus(tmp_path: Path) -> None:
     steps = reads(wire(tmp_path, CHECKPOINT_AND_CORPUS + "[examples]\nrows = 300\n"))
-    assert steps["ingest_examples"] == {"import_checkpoint"}
+    assert steps["ingest_examples"] == {"import_checkpoint", "read_examples"}
+
+
+def test_evaluation_reads_the_columns_of_slices_with_the_rows(tmp_path: Path) -> None:
+    assert "read_examples" not in reads(wire(tmp_path, CHECKPOINT + EXAMPLES))["evaluate"]
+    sliced = wire(tmp_path, CHECKPOINT + EXAMPLES + "[evaluation]\nslice_columns = ['from']\n")
+    assert "read_examples" in reads(sliced)["evaluate"]
+    assert values(sliced)["read_examples"]["kept"] == KeptColumns(test=("from",))
 
 
 @pytest.mark.parametrize("miner", ["initial", "fine_tuned"])

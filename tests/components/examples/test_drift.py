@@ -26,7 +26,6 @@ from components.examples.row_schema import (
     choose_edges,
     count_bins,
     decode_words,
-    infer_schema,
 )
 from components.sources.label_sets import LabelSetRow, LabelSetSource
 from components.sources.questions import Question, QuestionSource
@@ -36,6 +35,7 @@ from components.sources.tagged_words import Sentence, SentenceSource
 from keras_bert.options.data import Prompts
 from keras_bert.tokenizers.eager import EagerWordPiece
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from tests.components.labelled_rows import schema_of
 
 WORDS = ("cow", "hen", "owl", "oak", "fir", "the")
 TOKENIZER = EagerWordPiece([*SPECIAL_TOKENS, *WORDS, "##hen"], lowercase=True)
@@ -51,7 +51,7 @@ def make_rows(seed: int, count: int = 300, *, weights: tuple[int, int] = (3, 1))
     ]
 
 
-SCHEMA = infer_schema(make_rows(0, 1000), SOURCE, 14, TOKENIZER)
+SCHEMA = schema_of(make_rows(0, 1000), SOURCE, 14, TOKENIZER)
 
 
 def differing(rows: list[TextRow], *, is_labelled: bool = True) -> list[str]:
@@ -111,7 +111,7 @@ def test_rows_without_labels_are_compared_by_their_texts() -> None:
 def test_numbers_are_compared_in_tenths_of_the_training_rows() -> None:
     rng = random.Random(0)
     rows = [TextRow(row.text, str(rng.gauss(0, 1))) for row in make_rows(0, 500)]
-    schema = infer_schema(rows, dataclasses.replace(SOURCE, task="regression"), 14, TOKENIZER)
+    schema = schema_of(rows, dataclasses.replace(SOURCE, task="regression"), 14, TOKENIZER)
     assert schema.numbers == [50] * 10
     later = [row._replace(label=str(float(row.label) + 1)) for row in rows]
     for compared, is_other in ((rows, False), (later, True)):
@@ -171,7 +171,7 @@ def test_bins_of_few_different_values() -> None:
     ],
 )
 def test_a_schema_is_read_as_it_was_written(rows: list, source: object) -> None:
-    schema = infer_schema(rows, source, 14, TOKENIZER)
+    schema = schema_of(rows, source, 14, TOKENIZER)
     assert RowSchema.parse(json.loads(json.dumps(dataclasses.asdict(schema))), "schema.json") == schema
     assert [row.name for row in compare_rows(schema, rows, TOKENIZER, is_labelled=True) if row.differs] == []
 
@@ -188,7 +188,7 @@ def test_damaged_schemas_are_one_line(content: object) -> None:
 
 def test_new_rows_with_several_labels(tmp_path: Path) -> None:
     source = LabelSetSource("a.csv", label_columns=("x", "y"))
-    schema = infer_schema([LabelSetRow("the cow", ("x",)), LabelSetRow("the hen", ("y",))], source, 14, TOKENIZER)
+    schema = schema_of([LabelSetRow("the cow", ("x",)), LabelSetRow("the hen", ("y",))], source, 14, TOKENIZER)
     table = tmp_path / "new.csv"
     table.write_text("text,y,x\nthe cow,1,0\n")
     assert read_new_rows(schema, str(table)) == ([LabelSetRow("the cow", ("y",))], True)
@@ -225,7 +225,7 @@ def test_labels_of_any_file_and_row_count(tmp_path: Path) -> None:
 def test_new_queries_are_read_with_passages_and_without_negatives(tmp_path: Path) -> None:
     source = RetrievalSource("rows.csv", query="q", negatives=("n",), prompts=Prompts(query="query: "))
     rows = [QueryRow(row.text, ("the oak",), ("the hen",)) for row in make_rows(5)]
-    content = json.loads(json.dumps(dataclasses.asdict(infer_schema(rows, source, 14, TOKENIZER))))
+    content = json.loads(json.dumps(dataclasses.asdict(schema_of(rows, source, 14, TOKENIZER))))
     (tmp_path / "new.csv").write_text("q,passage\ncow hen,the cow\noak,the fir\n")
     fresh, is_labelled = read_new_rows(RowSchema.parse(content, "schema.json"), str(tmp_path / "new.csv"))
     assert fresh == [QueryRow("cow hen", ("the cow",)), QueryRow("oak", ("the fir",))]

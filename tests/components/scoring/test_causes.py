@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from components.artifacts.standard import Model, TaskExamples
-from components.examples.row_schema import infer_schema
 from components.scoring.causes import find_causes
 from components.sources.table import TableSource, TextRow
 from keras_bert.tokenizers.eager import EagerWordPiece
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from tests.components.labelled_rows import schema_of
 
 VOCABULARY = [*SPECIAL_TOKENS, "cow", "##s", "hen"]
 ROWS = [TextRow(" ".join(["cow"] * (1 + row)), f"label {row % 24}") for row in range(72)]
@@ -24,7 +24,7 @@ def write_artifacts(
     for artifact in (examples, model):
         artifact.path.mkdir()
     rows = [row._replace(text=text) for row in ROWS] if text else ROWS
-    schema = infer_schema(rows, TableSource(train="x.csv"), 16, EagerWordPiece(VOCABULARY, lowercase=True))
+    schema = schema_of(rows, TableSource(train="x.csv"), 16, EagerWordPiece(VOCABULARY, lowercase=True))
     examples.file("schema.json").write_text(json.dumps(dataclasses.asdict(schema)))
     examples.file("features.json").write_text(json.dumps({"task": "classification", **description}))
     model.file("history.jsonl").write_text("".join(f"{json.dumps(entry)}\n" for entry in history))

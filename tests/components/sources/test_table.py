@@ -2,12 +2,15 @@ import contextlib
 import dataclasses
 import gzip
 import json
+import pickle
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from components.dsl.errors import InputError
+from components.files.columns import MissingColumnError
+from components.sources.shared import KeptColumns, RowOrigin
 from components.sources.table import TableSource, TextRow
 
 
@@ -111,9 +114,9 @@ def test_a_row_without_a_class_is_refused_where_the_file_names_its_classes(tmp_p
     columns["label"][2] = 1
     pq.write_table(pa.table(columns).replace_schema_metadata(kept), tmp_path / "a.parquet")
     source = TableSource(str(tmp_path / "a.parquet"))
-    rows = source.splits()["train"]
+    rows = source.splits(KeptColumns(test=("topic",)))["train"]
     assert [row.label for row in rows] == ["entailment", "neutral", "neutral"]
-    assert source.column_values(["topic"], rows)["topic"] == ["entailment", "(empty)", "neutral"]
+    assert [row.origin.columns for row in rows] == [{"topic": "entailment"}, {"topic": ""}, {"topic": "neutral"}]
 
 
 def test_a_table_in_many_files(tmp_path):
@@ -156,24 +159,41 @@ def test_a_label_with_a_line_end_is_refused_with_its_place(tmp_path):
     assert str(error.value) == f"{file} line 2: column 'label' {rule}"
 
 
-def test_values_of_a_further_column_follow_their_rows(tmp_path):
-    (tmp_path / "a.csv").write_text("text,label,from\na,0,web\nb,1,\nb,1,mail\nc,0,web\n")
+def test_rows_keep_the_columns_that_are_asked_for(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label,from\na,0,web\nb,1,\nb,1,mail\n")
     (tmp_path / "b.jsonl").write_text('{"text": "z", "label": 1, "from": null}\n{"text": "a", "label": 0, "from": 7}\n')
-    source = TableSource(str(tmp_path / "a.csv"), test=str(tmp_path / "b.jsonl"))
-    rows = [TextRow("c", "0"), TextRow("b", "1"), TextRow("b", "1")]
-    # Equal rows have their values in the order of the table.
-    assert source.column_values(["from"], rows)["from"] == ["web", "(empty)", "mail"]
-    assert source.column_values(["from"], [TextRow("a", "0"), TextRow("z", "1")], "test")["from"] == ["7", "(empty)"]
-    assert source.column_values(["from"], rows[:1], "validation")["from"] == ["web"]
-    with pytest.raises(InputError, match=r"a\.csv has no column 'form'; did you mean 'from'\?"):
-        source.column_values(["form"], rows)
+    table, kept = str(tmp_path / "a.csv"), KeptColumns(test=("from",))
+    source = TableSource(table, test=str(tmp_path / "b.jsonl"))
+    splits = source.splits(kept)
+    assert [row.origin for row in splits["train"]] == [RowOrigin(), RowOrigin(), RowOrigin()], "origins do not count"
+    assert [row.origin.location for row in splits["train"]] == ["a.csv line 2", "a.csv line 3", "a.csv line 4"]
+    assert [row.origin.columns for row in splits["train"]] == [{}, {}, {}]
+    assert [row.origin.columns for row in splits["test"]] == [{"from": ""}, {"from": "7"}]
+    # Without a table of their own, test rows are taken from those of training.
+    alone = TableSource(table).splits(kept)["train"]
+    assert [row.origin.columns["from"] for row in alone] == ["web", "", "mail"]
+    whole = TableSource(table).splits(KeptColumns(all_of_train=True))["train"][2]
+    assert whole.origin.columns == {"text": "b", "label": "1", "from": "mail"}
+    with pytest.raises(MissingColumnError, match=r"a\.csv has no column 'form'; did you mean 'from'\?") as error:
+        TableSource(table).splits(KeptColumns(test=("form",)))
+    assert error.value.column == "form"
 
 
-def test_places_and_further_columns_are_read_with_the_rows(tmp_path, opened):
+def test_files_are_read_once_while_they_stay_as_they_are(tmp_path, opened):
     file = str(tmp_path / "a.csv")
     (tmp_path / "a.csv").write_text("text,label,from\na,0,web\nb,1,\n")
-    source = TableSource(file)
-    assert [row.location for row in source.training_rows()] == ["a.csv line 2", "a.csv line 3"]
+    source, kept = TableSource(file), KeptColumns(test=("from",))
+    source.check()
+    assert source.splits()["train"] == [TextRow("a", "0"), TextRow("b", "1")]
     assert opened == [file]
-    assert source.column_values(["from"], [TextRow("b", "1")])["from"] == ["(empty)"]
+    source.splits()["train"].clear()
+    pickled = pickle.loads(pickle.dumps(source))
+    assert pickled == source
+    assert pickled.splits()["train"] == [TextRow("a", "0"), TextRow("b", "1")]
+    assert opened == [file]
+    source.splits(kept)
+    assert source.splits()["train"][0].origin.columns == {"from": "web"}
     assert opened == [file] * 2
+    (tmp_path / "a.csv").write_text("text,label,from\nc,0,web\nb,1,\n")
+    assert [other.splits(kept)["train"][0].text for other in (source, pickled)] == ["c", "c"]
+    assert opened == [file] * 4

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from components.dsl.errors import InputError
 from components.files.record_files import Record
 from components.files.text_files import Lines
+from components.sources.shared import KeptColumns
 from components.sources.tagged_words import Sentence, SentenceSource, parse_columns, parse_lists
 
 # Neither white space nor a mark of a document's start; the words of other scripts, marks and digits are all there. What
@@ -205,11 +206,15 @@ def test_sentences_heads_and_notes_are_read_at_once(tmp_path, opened):
 
 
 def test_places_and_further_columns_of_sentences_are_read_with_them(tmp_path, opened):
-    file = write(tmp_path, "a.jsonl", '{"words": ["a"], "tags": ["I-x"], "id": 7}\n')
-    (located,) = SentenceSource(file).training_rows()
-    assert (located.row, located.location) == (Sentence(("a",), ("B-x",)), "a.jsonl line 1")
-    assert located.columns == {"words": '["a"]', "tags": '["I-x"]', "id": "7"}
+    lines = '{"words": ["a"], "tags": ["I-x"], "id": 7}\n{"words": ["b"], "tags": ["O"]}\n'
+    file = write(tmp_path, "a.jsonl", lines)
+    two = SentenceSource(file).splits(KeptColumns(all_of_train=True))["train"]
+    assert two == [Sentence(("a",), ("B-x",)), Sentence(("b",), ("O",))]
+    assert [row.origin.location for row in two] == ["a.jsonl line 1", "a.jsonl line 2"]
+    assert two[0].origin.columns == {"words": '["a"]', "tags": '["I-x"]', "id": "7"}
     assert opened == [file]
+    columns = SentenceSource(write(tmp_path, "b.conll", COLUMNS)).splits(KeptColumns(all_of_train=True))["train"]
+    assert columns[0].origin.location == "b.conll line 1"
 
 
 def test_labels_hold_both_tags_of_each_type():

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from components.examples.row_schema import infer_schema
 from components.scoring.calibration import calibrate
 from components.scoring.registry import TASK_SCORING
 from components.sources.table import TableSource
@@ -15,6 +14,7 @@ from keras_bert.tasks.classification import Classification
 from keras_bert.tokenizers.eager import EagerWordPiece
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from pipeline.cli import main
+from tests.components.labelled_rows import schema_of
 from tests.pipeline.command_line import refused, said
 from tests.pipeline.draft.tiny_rows import WORDS, write_reviews
 from tests.pipeline.table_tasks import make_task
@@ -28,7 +28,7 @@ def model(tmp_path: Path) -> Path:
     tokenizer = EagerWordPiece([*SPECIAL_TOKENS, *WORDS], lowercase=True)
     tokenizer.save(folder)
     source = TableSource(str(write_reviews(tmp_path)), text="review", label="kind")
-    schema = infer_schema(source.splits()["train"], source, 16, tokenizer)
+    schema = schema_of(source.splits()["train"], source, 16, tokenizer)
     (folder / "schema.json").write_text(json.dumps(dataclasses.asdict(schema)))
     return folder
 

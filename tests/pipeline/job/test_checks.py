@@ -127,7 +127,7 @@ def test_existing_data_pass(tmp_path: Path, text: str, override: str) -> None:
 @pytest.mark.parametrize(
     ("text", "missing", "message"),
     [
-        (CHECKPOINT + EXAMPLES, "rows.tsv", "the table must be a file or a folder that exists, got "),
+        (CHECKPOINT + EXAMPLES, "rows.tsv", "the train data must be a file or a folder that exists, got "),
         (CHECKPOINT + EXAMPLES, "bert/vocab.txt", "checkpoint must hold the vocabulary, vocab.txt or tokenizer.json"),
         (CORPUS, "texts/some.txt", "the corpus "),
     ],

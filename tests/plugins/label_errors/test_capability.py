@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
+from components.sources.shared import KeptColumns
 from pipeline.job.checks import check_data
 from pipeline.workload import list_trainings
 from plugins.label_errors.search import LabelErrorSearch
@@ -26,7 +27,8 @@ def test_a_model_for_each_fold_judges_the_rows_it_has_not_seen(tmp_path: Path) -
         assert settings[f"fine_tune-fold-{fold}"] == settings["fine_tune-0"]
     models = {f"fine_tune-fold-{fold}" for fold in range(3)}
     assert steps["score_held_out"] == {*models, "ingest_examples", "assign_folds"}
-    assert steps["find_label_errors"] == {"ingest_examples", "score_held_out"}
+    assert steps["find_label_errors"] == {"read_examples", "score_held_out"}
+    assert settings["read_examples"]["kept"] == KeptColumns(all_of_train=True)
     assert settings["assign_folds"] == {"count": 3, "seed": 7, "near": False}
     assert settings["find_label_errors"]["search"] == LabelErrorSearch(folds=3, seed=7)
 

@@ -11,10 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from components.artifacts.standard import LabelledRows
 from components.dsl.errors import InputError
-from components.examples.registry import read_rows
+from components.examples.registry import TASK_ROWS, read_rows, write_rows
 from components.files.csv_files import csv_line
 from components.sources.label_sets import LabelSetSource
+from components.sources.shared import KeptColumns
 from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import SentenceSource
 from keras_bert.data.records import read_features
@@ -22,6 +24,7 @@ from plugins.label_errors.artifacts import HeldOutProbabilities, LabelDecisions,
 from plugins.label_errors.find_label_errors import find_label_errors
 from plugins.label_errors.search import LabelErrorSearch
 from tests.components import tuning_job
+from tests.components.labelled_rows import read_source_rows
 from tests.components.tuning_job import Line
 
 Lines = Callable[[str], Line]
@@ -33,10 +36,23 @@ def judge(folder: Path, line: Line, source: Any, decisions: LabelDecisions, **se
     scored.write(decisions)
     scored.seal({})
     find_label_errors.run(
-        examples=line.examples, probabilities=scored, label_errors=label_errors, source=source,
+        rows=place(folder / "rows", line, source), probabilities=scored, label_errors=label_errors, source=source,
         search=LabelErrorSearch(**search),
     )  # fmt: skip
     return label_errors
+
+
+def place(folder: Path, line: Line, source: Any) -> LabelledRows:
+    """The training rows of examples with the places that equal rows have in the files of a source."""
+    rows = read_source_rows(folder / "read", source, kept=KeptColumns(all_of_train=True))
+    origins = {row: row.origin for row in source.splits(KeptColumns(all_of_train=True))["train"]}
+    placed, task = LabelledRows(folder / "placed"), TASK_ROWS[source.task]
+    placed.path.mkdir(parents=True)
+    train = [row._replace(origin=origins[row]) for row in read_rows(line.examples, "train")]
+    write_rows(placed.file("train.jsonl.gz"), task, train, with_origins=True)
+    placed.write(rows.read())
+    placed.seal({})
+    return placed
 
 
 def decide(given: list[tuple[int, int, int]], classes: int, wrong: dict[tuple[int, int], int]) -> LabelDecisions:
@@ -175,8 +191,10 @@ def test_the_table_has_all_columns_and_is_read_again_to_the_character(line: Line
     corrected = TableSource(str(file))
     assert sorted(corrected.read(str(file))) == sorted(rows)
     expected = [cells[number % 6].strip() or "(empty)" for number in range(len(rows))]
-    assert corrected.column_values(["from, where"], rows)["from, where"] == expected
-    assert corrected.column_values(["@id"], rows)["@id"] == [str(number) for number in range(len(rows))]
+    kept = corrected.splits(KeptColumns(test=("from, where", "@id")))["train"]
+    columns = {row: row.origin.columns for row in kept}
+    assert [columns[row]["from, where"].strip() or "(empty)" for row in rows] == expected
+    assert [columns[row]["@id"] for row in rows] == [str(number) for number in range(len(rows))]
 
 
 @pytest.mark.parametrize("kind", [".jsonl", ".parquet"])
@@ -189,17 +207,18 @@ def test_further_columns_of_other_types_are_texts(tmp_path: Path, kind: str) -> 
     else:
         pq.write_table(pa.Table.from_pylist(rows), file)
     unit = "line" if kind == ".jsonl" else "row"
-    assert TableSource(str(file)).training_rows() == [
-        (TextRow("a", "x"), f"rows{kind} {unit} 1", {"text": "a", "label": "x", "n": "1", "l": '["é"]'}),
-        (TextRow("b", "y"), f"rows{kind} {unit} 2", {"text": "b", "label": "y", "n": "", "l": ""}),
-    ]
+    train = TableSource(str(file)).splits(KeptColumns(all_of_train=True))["train"]
+    first, second = (row.origin for row in train)
+    assert (first.location, second.location) == (f"rows{kind} {unit} 1", f"rows{kind} {unit} 2")
+    assert first.columns == {"text": "a", "label": "x", "n": "1", "l": '["é"]'}
+    assert second.columns == ({"text": "b", "label": "y"} if kind == ".jsonl" else {**second.columns, "n": "", "l": ""})
 
 
 def test_a_column_that_cannot_be_text_is_refused(tmp_path: Path) -> None:
     table = pa.table({"text": ["a"], "label": ["x"], "at": pa.array([1], pa.timestamp("us", "Mars/Base"))})
     pq.write_table(table, tmp_path / "rows.parquet")
     with pytest.raises(InputError, match=r"rows\.parquet must be a whole \.parquet file, got after row 0: 'Mars/B"):
-        TableSource(str(tmp_path / "rows.parquet")).training_rows()
+        TableSource(str(tmp_path / "rows.parquet")).splits(KeptColumns(all_of_train=True))
 
 
 def test_damaged_probabilities_are_refused_in_one_line(tmp_path: Path) -> None:

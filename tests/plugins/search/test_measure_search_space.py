@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from components.artifacts.standard import Model, TaskExamples, Vocabulary
-from components.ingest_examples import ingest_examples
 from components.sources.table import TableSource
 from plugins.search.artifacts import SearchSpace
 from plugins.search.measure_search_space import measure_search_space
+from tests.components.labelled_rows import ingest_source
 
 
 def test_a_shape_and_sizes_with_the_share_of_validation_that_they_keep(checkpoint: Path, tmp_path: Path) -> None:
@@ -16,9 +16,7 @@ def test_a_shape_and_sizes_with_the_share_of_validation_that_they_keep(checkpoin
         (tmp_path / f"{split}.tsv").write_text(f"text\tlabel\n{lines}cow\tcd\n")
     examples, output = TaskExamples(tmp_path / "examples"), SearchSpace(tmp_path / "search_space")
     source = TableSource(*(str(tmp_path / f"{split}.tsv") for split in ("train", "dev", "test")))
-    ingest_examples.run(
-        vocabulary=Vocabulary(checkpoint / "vocabulary"), examples=examples, source=source, max_length=8
-    )
+    ingest_source(examples, Vocabulary(checkpoint / "vocabulary"), source, max_length=8)
     measure_search_space.run(teacher=Model(checkpoint / "model"), examples=examples, search_space=output)
     bounds = output.read()
     config = bounds.config

@@ -1,0 +1,91 @@
+"""A table is parsed once in a run, whatever checks and steps need of it, and rows keep their file and line."""
+
+import csv
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from components.artifacts.standard import LabelledRows, TaskExamples, Vocabulary
+from components.dsl.canonical import FileSource
+from components.examples.registry import read_labelled_rows, read_rows
+from components.ingest_examples import ingest_examples
+from components.scoring.slices import column_values
+from pipeline.job.checks import check_data
+from pipeline.pipelines import build_pipeline
+from pipeline.workload import list_trainings
+from plugins.label_errors.artifacts import HeldOutProbabilities, LabelDecisions, LabelErrors
+from tests.pipeline.test_workload import load_job
+
+TOPICS = ("food", "staff", "rooms")
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files of the user that are parsed, in order."""
+    from components.files import text_files
+
+    files, open_binary = list[str](), text_files.open_binary
+    monkeypatch.setattr(text_files, "open_binary", lambda file: files.append(file) or open_binary(file))
+    return files
+
+
+def test_slices_label_errors_and_a_schema_need_one_parse(tmp_path: Path, opened: list[str]) -> None:
+    table = tmp_path / "sliced.csv"
+    tables = {
+        "examples": {"train": str(table), "text": "review", "label": "kind"},
+        "evaluation": {"slice_columns": ["topic"]},
+        "label_errors": {"folds": 2},
+        "fitted_vocabulary.size": 60,
+    }
+    settings = load_job(tmp_path, **tables)
+    with (tmp_path / "reviews.csv").open(newline="") as stream:
+        reviews = list(csv.DictReader(stream))
+    with table.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, [*reviews[0], "topic"])
+        writer.writeheader()
+        writer.writerows({**review, "topic": TOPICS[number % 3]} for number, review in enumerate(reviews))
+    lines = table.read_text().splitlines()
+
+    check_data(settings)
+    assert list_trainings(settings) is not None
+    nodes = {node.name: node for node in build_pipeline(settings, tmp_path / "runs").nodes}
+    # A step runs in a process of its own, to which its arguments are pickled.
+    values = {name: pickle.loads(pickle.dumps(node.values)) for name, node in nodes.items()}
+    rows = LabelledRows(tmp_path / "rows")
+    nodes["read_examples"].component.run(rows=rows, **values["read_examples"])
+    vocabulary = Vocabulary(tmp_path / "vocabulary")
+    vocabulary.path.mkdir()
+    settings.checkpoint.tokenizer().save(vocabulary.path)
+    vocabulary.seal({})
+    for name in ("ingest_examples-whole", "ingest_examples"):
+        examples = TaskExamples(tmp_path / name)
+        ingest_examples.run(vocabulary=vocabulary, rows=rows, examples=examples, **values[name])
+        assert (examples.path / "schema.json").is_file()
+    train, test = (read_labelled_rows(rows, split) for split in ("train", "test"))
+    assert train == read_rows(examples, "train")
+    label_errors, probabilities = LabelErrors(tmp_path / "errors"), HeldOutProbabilities(tmp_path / "scored")
+    probabilities.path.mkdir()
+    count, sure = len(train), np.array([0.9, 0.1], "float32")
+    given = np.array([row.label != min(row.label for row in train) for row in train], int)
+    shares = np.stack([sure[::-1] if number else sure for number in given])
+    probabilities.write(LabelDecisions(np.arange(count), np.zeros(count, int), given, shares))
+    probabilities.seal({})
+    nodes["find_label_errors"].component.run(
+        rows=rows, probabilities=probabilities, label_errors=label_errors, **values["find_label_errors"]
+    )
+
+    assert [file for file in opened if file == str(table)] == [str(table)]
+    readers = {
+        name for name, node in nodes.items() if any(isinstance(value, FileSource) for value in node.values.values())
+    }
+    assert readers == {"import_checkpoint", "read_examples", "find_label_errors"}
+    for row in (*train, *test):
+        name, _, number = row.origin.location.partition(" line ")
+        assert (name, row.text in lines[int(number) - 1]) == ("sliced.csv", True)
+    for row, topic in zip(test, column_values(["topic"], test)["topic"], strict=True):
+        assert lines[int(row.origin.location.split()[-1]) - 1].endswith(f",{topic}")
+    with label_errors.file(label_errors.table).open(newline="") as stream:
+        for record in csv.DictReader(stream):
+            assert lines[int(record["source"].split()[-1]) - 1].endswith(record["topic"])
