@@ -1,17 +1,18 @@
-"""Finds and digests the files that a path matches, on this machine, object storage, the hub or Beam's file systems."""
+"""Finds and digests the files that a path matches, on this machine, object storage, the hub or systems of fsspec."""
 
+import contextlib
 import glob
 import hashlib
 import itertools
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from components.dsl.errors import InputError, nearest
-from components.files.text_files import extension, is_remote, is_unicode
+from components.files.text_files import extension, find_file_system, is_remote, is_unicode
 from components.objects.downloads import is_downloaded, local_file
 from components.objects.hub import is_hub_address, match_hub
 from components.objects.store import ObjectStore, is_object_address
@@ -66,7 +67,7 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
         path: a file; a folder, searched to any depth for files of `kinds`, but no hidden ones; or a pattern, as
             `texts/*.txt` or `texts/**/*.jsonl.gz`. Links to folders are followed, except links to a folder above them.
             `s3://bucket/texts` and `gs://bucket/texts` are object storage, `hf://datasets/OWNER/NAME/texts` is on the
-            Hugging Face hub; other schemes go to Apache Beam.
+            Hugging Face hub; other schemes go to fsspec.
         kinds: the extensions to look for in a folder, without compression extensions.
         split: the split to read from a folder of Hugging Face's `DatasetDict.save_to_disk`.
         what: the setting that the path belongs to, for errors, as `the corpus`.
@@ -81,8 +82,7 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
     elif is_object_address(path):
         files, folder = _match_objects(path)
     elif is_remote(path):
-        inside = [] if _MAGIC.search(path) else _ask_beam(f"{path}/**", _list_remote)
-        files, folder = inside or _ask_beam(path, _list_remote), bool(inside)
+        files, folder = _match_remote(path)
     else:
         files, folder = _match_local(path)
     if halves := [file for file in files if not is_unicode(file) and (not folder or extension(file) in kinds)]:
@@ -131,13 +131,13 @@ def file_digest(file: str) -> str:
 
     For a file on this machine, in object storage or on the hub it is the SHA-256 of its bytes, so that it does not
     depend on the address; a file that is not on this machine is first downloaded into a cache. A file of another file
-    system of Beam is not read: its digest is its size and the checksum that its file system keeps, or the time of its
-    last change.
+    system is not read: its digest is its size and what its file system says of its state, such as the time of its last
+    change.
     """
     if is_downloaded(file):
         return file_digest(str(local_file(file)))
     if is_remote(file):
-        return _ask_beam(file, _remote_state)
+        return _remote_state(file)
     try:
         stamp = Stamp.of(os.stat(file))
         is_settled, key = stamp.is_settled(), (os.path.abspath(file), stamp)
@@ -210,31 +210,32 @@ def _match_objects(path: str) -> tuple[list[str], bool]:
     return files, bool(files)
 
 
-def _list_remote(pattern: str) -> list[str]:
-    from apache_beam.io.filesystems import FileSystems
+@contextlib.contextmanager
+def _errors_of(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (ImportError, OSError, ValueError) as error:
+        raise InputError(f"{path} must be readable, got {' '.join(str(error).split())}") from None
 
-    return [file.path for file in FileSystems.match([pattern])[0].metadata_list]
+
+def _match_remote(path: str) -> tuple[list[str], bool]:
+    """The files of another file system, and whether the path is a folder."""
+    is_pattern = _MAGIC.search(path) is not None
+    with _errors_of(path):
+        system, place = find_file_system(path)
+        entries = (system.glob if is_pattern else system.find)(place, detail=True)
+    # The part of an address that paths of its file system lack: the scheme, and perhaps a host.
+    start = path.removesuffix(place.lstrip("/"))
+    files = [start + name.lstrip("/") for name, entry in entries.items() if entry["type"] == "file"]
+    return files, bool(files) and not is_pattern and files != [path]
 
 
 def _remote_state(file: str) -> str:
-    from apache_beam.io.filesystems import FileSystems
-
-    files = FileSystems.match([file])[0].metadata_list
-    if not files:
-        raise InputError(f"the file {file} must exist, found nothing there")
-    checksum = FileSystems.checksum(file) or files[0].last_updated_in_seconds
-    return f"{files[0].size_in_bytes}-{checksum}"
-
-
-def _ask_beam(path: str, ask: Callable[[str], Any]) -> Any:
-    from apache_beam.io.filesystem import BeamIOError
-
-    try:
-        return ask(path)
-    except InputError:
-        raise
-    except (BeamIOError, OSError, ValueError) as error:
-        raise InputError(f"{path} must be readable, got {' '.join(str(error).split())}") from None
+    with _errors_of(file):
+        system, place = find_file_system(file)
+        if not system.isfile(place):
+            raise InputError(f"the file {file} must exist, found nothing there")
+        return f"{system.size(place)}-{system.ukey(place)}"
 
 
 def _choose_split(path: str, names: list[str], split: str) -> list[str]:

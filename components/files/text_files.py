@@ -25,7 +25,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path is in object storage, such as `s3://...`, or another file system of Beam, not on this machine."""
+    """Whether a path is in object storage, such as `s3://...`, or another file system of fsspec."""
     return _SCHEME.match(path) is not None
 
 
@@ -37,20 +37,31 @@ def extension(file: str) -> str:
     return suffixes[-1] if suffixes else ""
 
 
+def find_file_system(address: str) -> tuple[Any, str]:
+    """The file system of fsspec that serves an address, and the path there.
+
+    Raises:
+        ImportError: the library of the file system is not installed.
+        ValueError: no file system has this scheme.
+    """
+    from fsspec.core import url_to_fs
+
+    system, path = url_to_fs(address)
+    return system, path
+
+
 def open_binary(file: str) -> IO[bytes]:
     """Opens a file without unpacking it."""
     try:
         if is_remote(file) and not is_downloaded(file):
-            from apache_beam.io.filesystem import CompressionTypes
-            from apache_beam.io.filesystems import FileSystems
-
-            remote: IO[bytes] = FileSystems.open(file, compression_type=CompressionTypes.UNCOMPRESSED)
+            system, path = find_file_system(file)
+            remote: IO[bytes] = system.open(path, "rb")
             return remote
         stream = (local_file(file) if is_downloaded(file) else Path(file)).open("rb")
         is_pointer = stream.peek(len(_POINTER)).startswith(_POINTER)
     except FileNotFoundError:
         raise InputError(f"the file {file} must exist, found nothing there") from None
-    except (OSError, ValueError) as error:
+    except (ImportError, OSError, ValueError) as error:
         raise InputError(f"the file {file} must be readable, got {_reason(error)}") from None
     if is_pointer:
         raise InputError(f"the file {file} must have its content, got a pointer of Git LFS; run git lfs pull")

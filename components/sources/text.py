@@ -23,7 +23,7 @@ DOCUMENT_KINDS = (TEXT, *RECORD_KINDS)
 
 # How much of a file is read before a run starts.
 _CHECKED_CHARACTERS = 64_000_000
-# The assumed size of a file on a file system of Beam, so that no request is made for it.
+# The assumed size of a file on another file system, so that no request is made for it.
 _REMOTE_BYTES = 1 << 30
 # How often text is longer than its packed file, about.
 _PACKING = 3
@@ -54,8 +54,8 @@ class TextSource:
 
     Attributes:
         path: a file; a folder, searched to any depth but for hidden files and folders; a pattern, such as
-            `texts/**/*.txt`; or any of them in object storage, such as `s3://bucket/texts`, or on a file system of
-            Apache Beam.
+            `texts/**/*.txt`; or any of them in object storage, such as `s3://bucket/texts`, or on another file
+            system of fsspec.
         text: the field or column of the text; a `.txt` file has none.
         id: the field or column of an identifier that is stored with the document; empty for none.
         document_end: the end of a document in a `.txt` file: a `blank line`, or the end of the `file`.
@@ -127,7 +127,7 @@ class TextSource:
             raise InputError(f"a file of documents must be {', '.join(DOCUMENT_KINDS)}, got {file}")
 
     def size(self, file: str) -> int:
-        """About how many bytes of text a file has; one on a file system of Beam counts as large."""
+        """About how many bytes of text a file has; one on another file system counts as large."""
         copy = local_file(file) if is_downloaded(file) else Path(file)
         packing = _PACKING if file.lower().endswith((*COMPRESSIONS, ".parquet")) else 1
         return packing * copy.stat().st_size if copy.is_file() else _REMOTE_BYTES
