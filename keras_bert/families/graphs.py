@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from keras_bert.core.config import EncoderConfig, Variant
+from keras_bert.core.plugins import find_plugins
 from keras_bert.families.bigbird.layers import bigbird_states
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.deberta.layers import deberta_states
@@ -31,4 +32,5 @@ STATES: dict[type[Variant], Callable[[EncoderConfig, Mapping[str, Any]], Any]] =
     MPNet: mpnet_states,
     Gated: gated_states,
     PreNorm: pre_norm_states,
+    **{find_plugins("families")[kind].load(): plugin.load() for kind, plugin in find_plugins("family_graphs").items()},
 }

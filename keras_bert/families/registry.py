@@ -1,12 +1,15 @@
 """The families by name: the settings of their graphs, and the formats of transformers' checkpoints."""
 
+import functools
+import operator
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pydantic
 
 from keras_bert.core.checks import nearest_name
-from keras_bert.core.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig, Variant
+from keras_bert.core.plugins import find_plugins
 from keras_bert.families.bert.hugging_face import FAMILIES as BERT_FAMILIES
 from keras_bert.families.bigbird.hugging_face import FAMILIES as BIGBIRD
 from keras_bert.families.bigbird.settings import BigBird
@@ -27,15 +30,20 @@ from keras_bert.families.pre_norm.hugging_face import FAMILIES as PRE_NORM
 from keras_bert.families.pre_norm.settings import PreNorm
 
 # The settings of each graph that is not BERT's; `kind` names the graph.
-AnyVariant = Annotated[
-    BigBird | DeBERTa | Gated | Longformer | MobileBERT | ModernBERT | MPNet | PreNorm,
-    pydantic.Field(discriminator="kind"),
-]
+if TYPE_CHECKING:
+    AnyVariant = Variant
+else:
+    _VARIANTS = (BigBird, DeBERTa, Gated, Longformer, MobileBERT, ModernBERT, MPNet, PreNorm)
+    _VARIANTS += tuple(plugin.load() for plugin in find_plugins("families").values())
+    AnyVariant = Annotated[functools.reduce(operator.or_, _VARIANTS), pydantic.Field(discriminator="kind")]
 
 # The checkpoint formats by `model_type`. The order matters: a model is written as the first family that matches it.
 FAMILIES: dict[str, Family] = {
     family.name: family
-    for families in (BERT_FAMILIES, MOBILEBERT, DEBERTA, MODERNBERT, LONGFORMER, BIGBIRD, MPNET, PRE_NORM, GATED)
+    for families in (
+        *(BERT_FAMILIES, MOBILEBERT, DEBERTA, MODERNBERT, LONGFORMER, BIGBIRD, MPNET, PRE_NORM, GATED),
+        *(plugin.load() for plugin in find_plugins("family_formats").values()),
+    )
     for family in families
 }
 

@@ -14,6 +14,7 @@ from tests.pipeline.command_line import refused, said
 from tests.pipeline.provenance.made_up import Jobs
 from tests.tiny_job import write_job
 
+MODULES = ("stars", "star_rows", "no_positions", "no_positions_graph", "android", "labels", "lines")
 PAGE = REPOSITORY / "docs" / "guides" / "extend.md"
 
 
@@ -26,7 +27,7 @@ def site(tmp_path: Path) -> Path:
     package.mkdir(parents=True)
     metadata.mkdir()
     codes = (code for code in blocks if code.language == "python")
-    for name, block in zip(("stars", "star_rows", "labels", "lines"), codes, strict=True):
+    for name, block in zip(MODULES, codes, strict=True):
         (package / f"{name}.py").write_text(block.code)
     (package / "__init__.py").touch()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: house-tools\nVersion: 1.0\n")
@@ -109,6 +110,11 @@ def test_a_strangers_task_goes_through_every_command(site: Path, tmp_path: Path)
     assert program("-c", code).strip() == "stars"
     program("-m", "pipeline", "report", "--root", "runs", "--out", "page.html")
     assert "within one" in (tmp_path / "page.html").read_text()
+    assert (version / "android" / "assets" / "labels.txt").read_text().split() == ["1", "2", "3"]
+    saved = next((tmp_path / "runs" / "artifacts" / "distill").iterdir())
+    variant = "keras_bert.models.encoder.config_of(keras_bert.load(path).model).variant"
+    code = f"import keras_bert, keras_bert.models.encoder; path = {str(saved)!r}; print(type({variant}).__name__)"
+    assert program("-c", code).strip() == "NoPositions"
     (teacher,) = (tmp_path / "runs" / "artifacts" / "fine_tune").iterdir()
     drafted = ("init", tmp_path / "job" / "rows.tsv", "--task", "stars", "--checkpoint", teacher)
     program("-m", "pipeline", *drafted, "--out", "drafted.toml")
@@ -116,7 +122,7 @@ def test_a_strangers_task_goes_through_every_command(site: Path, tmp_path: Path)
 
 
 def write_star_job(folder: Path) -> Path:
-    """The tiny job with the task `stars`; its labels are three of the stars that a review may give."""
+    """The tiny job with the task, the family and the target of the package; labels are three of a review's stars."""
     job, rows = write_job(folder), folder / "rows.tsv"
     head, *lines = rows.read_text().splitlines()
     stars = {"sea": "1", "farm": "3"}
@@ -124,6 +130,10 @@ def write_star_job(folder: Path) -> Path:
     texts = [f"{text}\t{'2' if row % 5 == 0 else stars[label]}" for row, (text, label) in enumerate(cells)]
     rows.write_text("\n".join([head, *texts, ""]))
     job.write_text(
-        job.read_text().replace('name = "tiny"', 'name = "stars"').replace("[examples]", '[examples]\ntask = "stars"')
+        job.read_text()
+        .replace('name = "tiny"', 'name = "stars"')
+        .replace("[examples]", '[examples]\ntask = "stars"')
+        .replace("[encoder]", '[encoder]\nvariant = { kind = "no_positions" }')
+        + '[export]\nruntimes = ["tflite", "onnx", "android"]\n'
     )
     return job
