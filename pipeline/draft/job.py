@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
+from components.examples.regression import EmbeddingRows
 from components.examples.row_traits import PERCENTILES, RowTraits, TokenTraits, measure_rows, measure_tokens, percentile
 from components.examples.source_rows import complete_splits
 from components.files.text_files import is_remote
@@ -80,7 +81,7 @@ def draft_job(request: DraftRequest, checkpoint: Checkpoint, name: str = "") -> 
     if isinstance(guess.source, RetrievalSource):
         # Passages are longer than queries, and a model encodes both separately.
         pairs = ((row.query, passage) for row in measured for passage in (*row.passages, *row.negatives))
-        measured, reader = [TextRow(query, "", passage) for query, passage in pairs], TASK_ROWS["embedding"]
+        measured, reader = [TextRow(query, "", passage) for query, passage in pairs], TASK_ROWS[EmbeddingRows.name]
     tokens = measure_tokens(measured, reader, checkpoint.tokenizer())
     name = name or name_job(request.train)
     draft = propose_settings(name, guess.source, checkpoint, rows, tokens)

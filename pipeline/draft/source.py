@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
+from components.examples.classification import ClassificationRows
 from components.examples.registry import TASK_ROWS
+from components.examples.regression import EmbeddingRows, RegressionRows
+from components.examples.reranking import RerankingRows
 from components.examples.source_rows import AnySource
 from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS
@@ -211,9 +214,9 @@ def _as_table(request: DraftRequest, roles: Roles, reasons: Sequence[str]) -> Gu
     columns: dict[str, Any] = {"text": roles.text.name, "label": label.name, "task": task}
     if second is not None:
         columns["second_text"] = second.name
-    if task == "embedding":
+    if task == EmbeddingRows.name:
         # The largest label of all rows of all splits: rows after the sample may have larger labels.
-        source = TableSource(request.train, **{**columns, "task": "regression"})
+        source = TableSource(request.train, **{**columns, "task": RegressionRows.name})
         rows = (row for path in request.paths().values() for row in source.read(path))
         columns["scale"] = max(abs(float(row.label)) for row in rows) or 1.0
     labels = f"label: column {label.name!r}, {label.count_distinct()} different values"
@@ -223,14 +226,14 @@ def _as_table(request: DraftRequest, roles: Roles, reasons: Sequence[str]) -> Gu
     if label.is_numeric:
         advice = f"; --task regression reads column {label.name!r} as amounts"
     source = TASK_SOURCES[task](**request.paths(), **columns)
-    return Guess(source, reasons, advice * (task == "classification"))
+    return Guess(source, reasons, advice * (task == ClassificationRows.name))
 
 
 def _guess_table_task(roles: Roles, request: DraftRequest) -> tuple[str, str]:
     label, distinct = roles.label, roles.label.count_distinct()
     texts = tuple(column.name.lower() for column in (roles.text, roles.second_text) if column is not None)
     if texts == _RANKED and label.name.lower() in RELEVANCE_NAMES and label.is_numeric:
-        return "reranking", f"as {label.name!r} holds numbers for queries and passages"
+        return RerankingRows.name, f"as {label.name!r} holds numbers for queries and passages"
     is_few = distinct <= _MOST_NUMERIC_LABELS
     is_category = not label.is_numeric or (is_few and all(float(value).is_integer() for value in label.values))
     if is_category:
@@ -247,11 +250,11 @@ def _guess_table_task(roles: Roles, request: DraftRequest) -> tuple[str, str]:
         marks = [mark for mark in _SEPARATORS if 2 * sum(mark in cell for cell in cells) > len(cells)]
         if marks and not other:
             other = f" (--task multi_label reads several labels, separated by {marks[0]!r})"
-        return "classification", f"as {label.name!r} has {distinct} different values that are names{other}"
+        return ClassificationRows.name, f"as {label.name!r} has {distinct} different values that are names{other}"
     if roles.second_text is None:
-        return "regression", f"as {label.name!r} holds numbers"
+        return RegressionRows.name, f"as {label.name!r} holds numbers"
     reason = f"as {label.name!r} holds numbers for pairs of texts (--task regression reads both texts at once)"
-    return "embedding", reason
+    return EmbeddingRows.name, reason
 
 
 def _as_questions(request: DraftRequest, file: str) -> Guess:

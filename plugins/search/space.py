@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 from components.dsl.errors import InputError, nearest
+from keras_bert.tasks.registry import TASKS
 from pipeline.capabilities import enabled_capabilities
 from pipeline.job.files import Tables, make_settings
 from pipeline.settings.graphs import check_float_layers, graph_of
@@ -18,8 +19,6 @@ SearchStage = Literal["teacher", "student"]
 POOLING, DEPTH = "pooling", "student.num_layers"
 # The tables of trainings whose settings are searched, by the model that they make.
 _TRAININGS: dict[SearchStage, str] = {"teacher": "fine_tuning", "student": "distillation"}
-# The tasks whose head reads one vector for the whole text.
-_POOLED_TASKS = ("classification", "multi_label", "regression", "embedding", "retrieval", "reranking")
 # Ranges around the job's values: factors, and the least decay from a block to the one below.
 _RATE_FACTOR, _LENGTH_FACTOR, _LEAST_DECAY = 5.0, 2.0, 0.7
 # Digits of a value within a range: more make no difference, and fewer different values share more trainings.
@@ -110,7 +109,7 @@ def _candidates(tables: Tables, settings: Settings) -> dict[str, Dimension]:
     table = search_settings(settings)
     chosen = {POOLING: table.pooling, DEPTH: table.student.num_layers}
     defaults: dict[str, tuple[Sequence[Any], Any]] = {}
-    if settings.examples is not None and settings.examples.task in _POOLED_TASKS:
+    if settings.examples is not None and TASKS[settings.examples.task].needs_pooling:
         pooling = settings.pooling or "mean"
         defaults[POOLING] = (pooling, "cls" if pooling == "mean" else "mean"), pooling
     trains = {"teacher": not _why_untrained(settings), "student": settings.student is not None}
