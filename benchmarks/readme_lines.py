@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import keras_bert
+from keras_bert.tasks.base import Task
 
 Row = tuple[str, str]
 
@@ -60,7 +61,7 @@ def measure_lines(checkpoint: Path, rows: Sequence[Row], test: Sequence[Row]) ->
         return {**scores, "tflite int8": score(keras_bert.load(file), test)}
 
 
-def score(task: keras_bert.Task, test: Sequence[Row]) -> float:
+def score(task: Task, test: Sequence[Row]) -> float:
     """The accuracy on rows."""
     texts, labels = zip(*test, strict=True)
     answers = task.predict(list(texts))
