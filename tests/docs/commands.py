@@ -54,7 +54,7 @@ def parse(words: list[str]) -> click.Context:
         click.UsageError: the command line is refused.
     """
     context = program.make_context(PROGRAM, [*words])
-    name, command, rest = program.resolve_command(context, [*context.protected_args, *context.args])
+    name, command, rest = program.resolve_command(context, [*words])
     return command.make_context(name, rest, parent=context)
 
 
