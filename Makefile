@@ -108,7 +108,7 @@ KILLS := 100
 ifeq ($(ROOT),s3)
 test-crashes: JOB := toy
 test-crashes: $(READY) $(S3)/.ready
-	PYTHONPATH=$(CURDIR)/$(S3) $(BIN)/python -m tests.robustness.s3.crashes --job $(JOB) --kills $(KILLS)
+	PYTHONPATH=$(CURDIR)/$(S3) $(BIN)/python -m tests.plugins.remote_roots.s3.crashes --job $(JOB) --kills $(KILLS)
 else
 test-crashes: $(READY) ## runs that are killed at random moments, with faults between starts: JOB=toy KILLS=1000, or ROOT=s3
 	$(BIN)/python -m tests.robustness.crashes --job $(JOB) --kills $(KILLS)
@@ -135,7 +135,7 @@ test-transformers: $(READY) ## what is written for transformers, in an interpret
 	$(BIN)/python -m pytest -m transformers tests/keras_bert/interop
 
 test-s3: $(READY) $(S3)/.ready ## roots and data in a server of S3 on loopback: MINIO=/usr/local/bin/minio instead of moto
-	PYTHONPATH=$(CURDIR)/$(S3) $(BIN)/python -m pytest -m s3 tests/robustness/s3
+	PYTHONPATH=$(CURDIR)/$(S3) $(BIN)/python -m pytest -m s3 tests/plugins/remote_roots/s3
 
 $(S3)/.ready: requirements/s3.lock $(LIBRARIES)
 	rm -rf $(S3)
@@ -147,7 +147,7 @@ GCS := build/gcs
 GCS_SERVER := build/gcs-server/fake-gcs-server
 
 test-gcs: $(READY) $(GCS)/.ready $(GCS_SERVER) ## a root in a fake server of Google Cloud Storage on loopback (needs go)
-	GCS_SERVER=$(CURDIR)/$(GCS_SERVER) PYTHONPATH=$(CURDIR)/$(GCS) $(BIN)/python -m pytest -m gcs tests/robustness/gcs
+	GCS_SERVER=$(CURDIR)/$(GCS_SERVER) PYTHONPATH=$(CURDIR)/$(GCS) $(BIN)/python -m pytest -m gcs tests/plugins/remote_roots/gcs
 
 $(GCS)/.ready: requirements/gcs.lock $(LIBRARIES)
 	rm -rf $(GCS)

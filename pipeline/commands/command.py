@@ -13,7 +13,7 @@ from rich.console import Console
 from components.dsl.errors import InputError
 
 if TYPE_CHECKING:
-    from pipeline.orchestrator.store import Store
+    from pipeline.orchestrator.root_store import RootStore
     from pipeline.settings.schema import Settings
 
 PROGRAM = "keras-bert-edge"
@@ -114,9 +114,9 @@ def open_address(path: Path | Address, *, is_root: bool = False) -> Path:
     from components.objects.store import ObjectStore
 
     if is_root:
-        from pipeline.remote.mirror import open_mirror
+        from pipeline.orchestrator.opening import find_remote_roots
 
-        return open_mirror(path)
+        return find_remote_roots(path).open_mirror(path)
     if is_hub_address(path):
         return local_folder(path)
     store, name = ObjectStore(path.rpartition("/")[0]), path.rstrip("/").rpartition("/")[2]
@@ -219,11 +219,11 @@ def refuse_options(options: SimpleNamespace, names: Sequence[str], condition: st
 
 
 @contextlib.contextmanager
-def open_store(root: Path) -> Iterator["Store"]:
+def open_store(root: Path) -> Iterator["RootStore"]:
     """Opens the store of a root that a run has made."""
-    from pipeline.orchestrator import places
+    from pipeline.orchestrator import opening
 
     if not root.is_dir():
         raise InputError(f"--root must be a folder that exists, got {root}")
-    with contextlib.closing(places.open_store(root, create=False)) as store:
+    with contextlib.closing(opening.open_store(root, create=False)) as store:
         yield store

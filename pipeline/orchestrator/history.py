@@ -26,7 +26,7 @@ class RunHistory:
     """Queries of a root's database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+        self.connection = connection
 
     def pull(self, stored: StoredArtifact, at_most: float = float("inf")) -> bool:
         """Makes sure that an artifact is on this machine, and returns whether it is; it may be missing in a mirror.
@@ -37,14 +37,14 @@ class RunHistory:
 
     def find(self, key: str) -> dict[str, StoredArtifact] | None:
         """The outputs by name of the newest execution that ran with this key; None if there is none."""
-        newest = self._connection.execute(
+        newest = self.connection.execute(
             "SELECT max(id) FROM executions WHERE key = ? AND state = 'ran'", (key,)
         ).fetchone()[0]
         return None if newest is None else self.artifacts_of(newest, "output")
 
     def artifacts_of(self, execution: int, direction: Direction) -> dict[str, StoredArtifact]:
         """The inputs or outputs of an execution by name."""
-        rows = self._connection.execute(
+        rows = self.connection.execute(
             f"SELECT e.name, {_ARTIFACT} FROM events e JOIN artifacts a ON a.id = e.artifact "  # noqa: S608
             "WHERE e.execution = ? AND e.direction = ? ORDER BY e.name",
             (execution, direction),
@@ -88,11 +88,11 @@ class RunHistory:
 
     def paths(self) -> set[str]:
         """The paths of all published artifacts, relative to the root."""
-        return {path for (path,) in self._connection.execute("SELECT path FROM artifacts WHERE path IS NOT NULL")}
+        return {path for (path,) in self.connection.execute("SELECT path FROM artifacts WHERE path IS NOT NULL")}
 
     def runs(self) -> list[Run]:
         """All runs, newest first."""
-        rows = self._connection.execute(
+        rows = self.connection.execute(
             "SELECT CAST(id AS INTEGER), pipeline, state, started, ended, part_of, invocation FROM runs "
             "ORDER BY id DESC"
         )
@@ -108,12 +108,12 @@ class RunHistory:
 
     def settings(self, run: int) -> dict[str, Any] | None:
         """The settings of a run as JSON values; None if none were recorded."""
-        row = self._connection.execute("SELECT settings FROM runs WHERE id = ?", (run,)).fetchone()
+        row = self.connection.execute("SELECT settings FROM runs WHERE id = ?", (run,)).fetchone()
         return None if row is None or row[0] is None else json.loads(row[0])
 
     def plan(self, run: int) -> dict[str, list[str]]:
         """The steps that a run was to take, each with the steps whose outputs it reads; empty if none was recorded."""
-        row = self._connection.execute("SELECT plan FROM runs WHERE id = ?", (run,)).fetchone()
+        row = self.connection.execute("SELECT plan FROM runs WHERE id = ?", (run,)).fetchone()
         return {} if row is None or row[0] is None else json.loads(row[0])
 
     def executions(self, run: int) -> list[Execution]:
@@ -126,14 +126,14 @@ class RunHistory:
 
     def ingredients(self, key: str) -> Ingredients | None:
         """The ingredients of a key; None if they were not recorded."""
-        row = self._connection.execute(
+        row = self.connection.execute(
             "SELECT i.content, c.modules FROM ingredients i JOIN codes c ON c.digest = i.code WHERE i.key = ?", (key,)
         ).fetchone()
         return None if row is None else Ingredients(**json.loads(row[0]), modules=json.loads(row[1]))
 
     def artifacts(self) -> list[Published]:
         """All artifacts on disk, newest first."""
-        rows = self._connection.execute(
+        rows = self.connection.execute(
             f"SELECT x.node, e.name, x.run, x.ended, {_ARTIFACT} FROM artifacts a "  # noqa: S608
             "JOIN events e ON e.artifact = a.id AND e.direction = 'output' "
             "JOIN executions x ON x.id = e.execution AND x.state = 'ran' "
@@ -142,7 +142,7 @@ class RunHistory:
         return [Published(node, name, run, ended, _stored(artifact)) for node, name, run, ended, *artifact in rows]
 
     def _executions(self, which: str, *values: Any) -> list[PastExecution]:
-        rows = self._connection.execute(f"SELECT {_EXECUTION} FROM executions x {which}", values)  # noqa: S608
+        rows = self.connection.execute(f"SELECT {_EXECUTION} FROM executions x {which}", values)  # noqa: S608
         return [
             PastExecution(row[0], Execution._make([*row[1:8], None if row[8] is None else Cost(*row[8:])]))
             for row in rows.fetchall()

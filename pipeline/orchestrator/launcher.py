@@ -37,7 +37,7 @@ from pipeline.orchestrator.records import (
     StoredArtifact,
 )
 from pipeline.orchestrator.root import LOGS, STAGING, UNFINISHED, staging_prefix
-from pipeline.orchestrator.store import Store
+from pipeline.orchestrator.root_store import RootStore
 
 
 class StepError(Exception):
@@ -116,7 +116,7 @@ class Launcher:
     def __init__(
         self,
         root: Path,
-        store: Store,
+        store: RootStore,
         run: int,
         *,
         machine: Machine = ONE_BY_ONE,
@@ -131,9 +131,12 @@ class Launcher:
         self._machine = machine
         self._preload = preload
         self._first_party = first_party
+        # The outputs that were made or reused, by their folders.
+        self._published: dict[Path, StoredArtifact] = {}
 
     def plan(self, node: Node, checked: CheckedNode, made: Mapping[str, Mapping[str, StoredArtifact]]) -> StepPlan:
         """Resolves the inputs among the outputs of earlier nodes, computes the key, and looks it up."""
+        self._store.refresh()
         inputs = {
             name: None if handle is None else made[handle.node.name][handle.name]
             for name, handle in node.slots().items()
@@ -152,11 +155,8 @@ class Launcher:
         return StepPlan(node, inputs, {**node.values, **resolved}, ingredients, key, None if lost else hit, note)
 
     def claim(self, plan: StepPlan) -> str | None:
-        """Claims a step that is about to be launched; returns why it has to wait, None if it is free.
-
-        In a local root every step is free, because the lock of the root keeps other runs away.
-        """
-        return None
+        """Claims a step that is about to be launched; returns why it has to wait, None if it is free."""
+        return self._store.claim(plan.key, plan.node.name, plan.present_inputs().values())
 
     def reuse(self, plan: StepPlan) -> dict[str, StoredArtifact]:
         """Records a hit and returns its outputs."""
@@ -169,14 +169,15 @@ class Launcher:
         """Starts a step in a child process; after the context, the process has ended and its staging folder is deleted.
 
         Raises:
-            InputError: the disk is full, or a worker of `TF_CONFIG` did not join in time, or cannot join.
+            InputError: an input is missing where it was published, the disk is full, or a worker of `TF_CONFIG` did not
+                join in time, or cannot join.
         """
         node, start = plan.node, time.monotonic()
         # Outputs are as deep below the root as their final folders, so that relative paths in them stay valid.
         # Short names, as scratch folders hold sockets, whose paths are limited to some 100 characters.
         staging = self._root / STAGING / f"{staging_prefix(plan.key)}{uuid.uuid4().hex[:19]}"
         log, prefix = self._log(node), self._machine.launch_prefix(node.component.kind)
-        with contextlib.ExitStack() as stack:
+        with self._store.reading(plan.key, [*plan.present_inputs().values()]), contextlib.ExitStack() as stack:
             stack.callback(shutil.rmtree, staging, ignore_errors=True)
             with disk_full_as_input_error(self._root, node.name):
                 log.parent.mkdir(parents=True, exist_ok=True)
@@ -297,23 +298,32 @@ class Launcher:
         return self._log(node).with_suffix("")
 
     def output(self, node: Node, name: str, stored: StoredArtifact) -> Artifact:
-        """A stored artifact as the artifact type of the node's output."""
+        """A stored artifact as the artifact type of the node's output; `fetch` makes it available on this machine."""
         assert stored.path is not None
-        return _output_type(node, name)(self._root / stored.path)
+        artifact = _output_type(node, name)(self._root / stored.path)
+        self._published[artifact.path] = stored
+        return artifact
 
     def fetch(self, artifact: Artifact) -> None:
-        """Makes an artifact of this run available on this machine; in a local root it always is."""
+        """Makes an artifact of this run available on this machine; see `RootStore.fetch`."""
+        if artifact.path in self._published:
+            self._store.fetch(self._published[artifact.path])
 
     def read_json(self, artifact: Artifact, name: str) -> Any:
         """The content of one JSON file of an artifact of this run; works without `fetch`."""
-        return artifact.read_json(name)
+        if artifact.path not in self._published or artifact.file(name).is_file():
+            return artifact.read_json(name)
+        return json.loads(self._store.read_file(self._published[artifact.path], name))
 
     def _is_intact(self, node: Node, name: str, stored: StoredArtifact) -> bool:
-        """Whether a folder still holds the artifact that was published there."""
-        if stored.path is None:
+        """Whether an artifact is still as it was published; only one that checks more than its own files is fetched."""
+        is_there = None if stored.path is None else self._store.vouches_for(stored)
+        if stored.path is None or is_there is False:
             return False
-        artifact = self.output(node, name, stored)
-        return artifact.is_intact() and artifact.fingerprint() == stored.fingerprint
+        artifact = _output_type(node, name)(self._root / stored.path)
+        if is_there and type(artifact).is_intact is Artifact.is_intact:
+            return True
+        return self._store.pull(stored) and artifact.is_intact() and artifact.fingerprint() == stored.fingerprint
 
     def _checkpoints(self, plan: StepPlan) -> Path:
         """The folder of a step's checkpoints; its name holds the key, so that only the same step resumes from them."""

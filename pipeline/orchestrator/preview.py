@@ -9,12 +9,12 @@ from components.dsl.component import Node
 from pipeline.orchestrator.changes import Change, find_changes
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline, sources_of
-from pipeline.orchestrator.launcher import StepPlan, check_node
-from pipeline.orchestrator.places import has_store, make_launcher, open_store
+from pipeline.orchestrator.launcher import Launcher, StepPlan, check_node
+from pipeline.orchestrator.opening import has_store, open_store
 from pipeline.orchestrator.records import StoredArtifact
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root import check_root
-from pipeline.orchestrator.store import Store
+from pipeline.orchestrator.root_store import RootStore
 
 PreviewState = Literal["done", "runs", "follows"]
 
@@ -54,7 +54,7 @@ def preview(
     again, made = request.again(pipeline), dict[str, Mapping[str, StoredArtifact]]()
     previews = []
     with contextlib.closing(open_store(root, create=False)) as store:
-        launcher = make_launcher(store, root, 0, first_party=first_party)
+        launcher = Launcher(root, store, 0, first_party=first_party)
         for node in nodes:
             last = store.last_ran(node.component.name, pipeline.name)
             expected = None if last is None else last.seconds
@@ -75,7 +75,7 @@ def preview(
     return previews
 
 
-def _explain(node: Node, plan: StepPlan, store: Store, pipeline: str) -> Preview:
+def _explain(node: Node, plan: StepPlan, store: RootStore, pipeline: str) -> Preview:
     if plan.hit is not None:
         return Preview(node.name, "runs", "requested by --force or --from")
     if plan.note:

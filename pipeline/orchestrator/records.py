@@ -122,6 +122,18 @@ class Ingredients(NamedTuple):
     files: Mapping[str, Mapping[str, str]]
 
 
+class Garbage(NamedTuple):
+    """Artifacts and logs that can be removed, by their names in the root, each with its bytes."""
+
+    artifacts: dict[str, int]
+    logs: dict[str, int]
+
+    @property
+    def size(self) -> int:
+        """Total size in bytes."""
+        return sum(self.artifacts.values()) + sum(self.logs.values())
+
+
 OutcomeKind = Literal["done", "input_error", "refusal", "disk_full", "transient", "crash", "unstarted"]
 
 # Signals from outside of the process: memory ran out, a scheduler, a closed terminal.

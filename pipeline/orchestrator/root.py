@@ -13,7 +13,7 @@ from components.dsl.paths import own_entries
 from components.objects.mirror import REMOTE_FILE
 from pipeline.orchestrator.locks import find_holders, read_holder, remove_free_locks, write_holder
 from pipeline.orchestrator.records import ARTIFACTS
-from pipeline.orchestrator.store import ABANDONED_SECONDS, DATABASE, Store
+from pipeline.orchestrator.root_store import ABANDONED_SECONDS, DATABASE, RootStore
 
 STAGING = ".staging"
 LOGS = "logs"
@@ -34,7 +34,7 @@ class Root:
         self.made = made
         self.lock: IO[str] | None = None
 
-    def sweep(self, store: Store) -> None:
+    def sweep(self, store: RootStore) -> None:
         """Deletes the remains of killed runs: staging folders, unrecorded artifacts, old checkpoints of steps.
 
         This process must have locked the root exclusively.

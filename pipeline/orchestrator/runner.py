@@ -20,15 +20,15 @@ from pipeline.orchestrator.disk import disk_full_as_input_error
 from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline, sources_of
-from pipeline.orchestrator.launcher import check_node
+from pipeline.orchestrator.launcher import Launcher, check_node
 from pipeline.orchestrator.observer import Observer, StoppedRunError
-from pipeline.orchestrator.places import make_launcher, open_store
+from pipeline.orchestrator.opening import open_store
 from pipeline.orchestrator.records import RunState
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root import CODE, Root, locked_root
+from pipeline.orchestrator.root_store import RootStore
 from pipeline.orchestrator.scheduler import Scheduler, StepResult
 from pipeline.orchestrator.source_code import load_cache, save_cache
-from pipeline.orchestrator.store import Store
 
 ALL = Request()
 
@@ -150,7 +150,7 @@ def run_pipeline(
         save_cache(code)
         run = observer.run = store.start_run(pipeline.name, settings, part_of, plan_of(nodes))
         options: dict[str, Any] = {"preload": preload, "first_party": first_party, "chief": chief}
-        launcher = make_launcher(store, place.path, run, machine=machine, **options)
+        launcher = Launcher(place.path, store, run, machine=machine, **options)
         scheduler = Scheduler(pipeline, request, checked, launcher, store, observer, machine=machine)
         try:
             with end_recorded(store, run, observer, place):
@@ -206,7 +206,7 @@ def _find_chief_cluster(root: Path, machine: Machine) -> Cluster | None:
 
 
 @contextlib.contextmanager
-def opened_root(root: str | os.PathLike[str], *, is_shared: bool = False) -> Iterator[tuple[Root, Store]]:
+def opened_root(root: str | os.PathLike[str], *, is_shared: bool = False) -> Iterator[tuple[Root, RootStore]]:
     """Locks a root and opens its store; SIGTERM is handled like Ctrl-C.
 
     Raises:
@@ -218,7 +218,7 @@ def opened_root(root: str | os.PathLike[str], *, is_shared: bool = False) -> Ite
         locked_root(Path(root), is_shared=is_shared) as place,
     ):
         try:
-            store = open_store(place.path)
+            store = open_store(place.path, is_shared=is_shared)
         except InputError:
             place.remove()
             raise
@@ -227,7 +227,7 @@ def opened_root(root: str | os.PathLike[str], *, is_shared: bool = False) -> Ite
 
 
 @contextlib.contextmanager
-def end_recorded(store: Store, run: int, observer: Observer, place: Root) -> Iterator[None]:
+def end_recorded(store: RootStore, run: int, observer: Observer, place: Root) -> Iterator[None]:
     """Records the state of a run that ends with an exception."""
     try:
         yield

@@ -25,7 +25,7 @@ from pipeline.orchestrator.launcher import (
 from pipeline.orchestrator.observer import Estimate, Observer, StepState, StoppedRunError
 from pipeline.orchestrator.records import Execution, Outcome, StoredArtifact
 from pipeline.orchestrator.request import Request
-from pipeline.orchestrator.store import Store
+from pipeline.orchestrator.root_store import RootStore
 
 # The pause before a step is retried; doubled with every retry.
 _FIRST_PAUSE_SECONDS = 2.0
@@ -72,7 +72,7 @@ class Scheduler:
         request: Request,
         checked: Mapping[str, CheckedNode],
         launcher: Launcher,
-        store: Store,
+        store: RootStore,
         observer: Observer,
         *,
         machine: Machine,

@@ -14,17 +14,16 @@ from pipeline.orchestrator.changes import find_changes
 from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.orchestrator.launcher import CheckedNode, check_node
+from pipeline.orchestrator.launcher import CheckedNode, Launcher, check_node
 from pipeline.orchestrator.locks import machine_locked, step_locked
 from pipeline.orchestrator.observer import Observer
-from pipeline.orchestrator.places import make_launcher
 from pipeline.orchestrator.records import StoredArtifact
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root import CODE, Root
+from pipeline.orchestrator.root_store import RootStore
 from pipeline.orchestrator.runner import RunResult, end_recorded, opened_root, plan_of, state_of
 from pipeline.orchestrator.scheduler import Scheduler
 from pipeline.orchestrator.source_code import load_cache, save_cache
-from pipeline.orchestrator.store import Store
 
 
 def run_step(
@@ -78,8 +77,7 @@ def run_step(
             place.sweep_staging(key)
             plan = plan_of([node] if invocation is None else pipeline.nodes)
             run = observer.run = store.join_run(pipeline.name, settings, plan, invocation)
-            options: dict[str, Any] = {"preload": preload, "first_party": first_party, "is_shared": True}
-            launcher = make_launcher(store, place.path, run, machine=machine, **options)
+            launcher = Launcher(place.path, store, run, machine=machine, preload=preload, first_party=first_party)
             scheduler = Scheduler(pipeline, request, checked, launcher, store, observer, machine=machine, made=made)
             with end_recorded(store, run, observer, place):
                 steps = scheduler.run()
@@ -92,10 +90,10 @@ def run_step(
 
 
 def _plan(
-    part: Pipeline, checked: Mapping[str, CheckedNode], place: Root, store: Store, first_party: Sequence[str]
+    part: Pipeline, checked: Mapping[str, CheckedNode], place: Root, store: RootStore, first_party: Sequence[str]
 ) -> tuple[dict[str, dict[str, StoredArtifact]], str]:
     """The outputs of the steps before the last of a part of a pipeline, which must be done, and the key of the last."""
-    launcher = make_launcher(store, place.path, 0, first_party=first_party, is_shared=True)
+    launcher = Launcher(place.path, store, 0, first_party=first_party)
     made: dict[str, dict[str, StoredArtifact]] = {}
     *before, last = part.nodes
     for node in before:

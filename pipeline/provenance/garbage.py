@@ -8,25 +8,13 @@ from typing import NamedTuple
 from components.dsl.paths import has_link
 from components.sources.pushed_version import version_exists
 from pipeline.orchestrator.history import RunHistory
-from pipeline.orchestrator.records import Run
+from pipeline.orchestrator.records import Garbage, Run
 from pipeline.orchestrator.root import LOGS
-from pipeline.orchestrator.store import Store
+from pipeline.orchestrator.root_store import RootStore
 from pipeline.provenance.lineage import lineage_of, pushed_folders
 
 # A refused run is finished, too: its models were trained and measured.
 _FINISHED = ("done", "refused")
-
-
-class Garbage(NamedTuple):
-    """Folders that can be removed."""
-
-    artifacts: dict[str, int]
-    logs: dict[str, int]
-
-    @property
-    def size(self) -> int:
-        """Total size in bytes."""
-        return sum(self.artifacts.values()) + sum(self.logs.values())
 
 
 class Spared(NamedTuple):
@@ -67,7 +55,7 @@ def find_garbage(history: RunHistory, root: Path, keep: int, spared: Spared = NO
     )
 
 
-def remove_garbage(store: Store, root: Path, garbage: Garbage) -> None:
+def remove_garbage(store: RootStore, root: Path, garbage: Garbage) -> None:
     """Removes garbage; after an interruption, the next run sweeps the rest."""
     store.forget(garbage.artifacts)
     for path in (*garbage.artifacts, *garbage.logs):

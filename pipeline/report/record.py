@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from components.artifacts.standard import EdgeModel, Model
 from components.dsl.errors import InputError
 from components.dsl.paths import path_below
-from pipeline.orchestrator.places import open_store
+from pipeline.orchestrator.opening import open_store
 from pipeline.orchestrator.records import Execution, Run, StoredArtifact
 from pipeline.orchestrator.root import LOGS
 

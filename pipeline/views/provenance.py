@@ -10,10 +10,9 @@ from components.scoring.base import IN_LABEL_UNITS
 from pipeline.orchestrator.changes import Change
 from pipeline.orchestrator.observer import Estimate
 from pipeline.orchestrator.preview import Preview
-from pipeline.orchestrator.records import StoredArtifact
-from pipeline.orchestrator.store import Store
+from pipeline.orchestrator.records import Garbage, StoredArtifact
+from pipeline.orchestrator.root_store import RootStore
 from pipeline.provenance.difference import Pair, RunDifference
-from pipeline.provenance.garbage import Garbage
 from pipeline.provenance.lineage import Lineage
 from pipeline.provenance.why import Reason
 from pipeline.views.tables import Table, Wrapped
@@ -157,7 +156,7 @@ def show_garbage(garbage: Garbage, console: Console, *, is_removed: bool) -> Non
     write(console, f"{did}: {len(garbage.artifacts)} artifacts, {len(garbage.logs)} logs, {garbage.size / 1e6:.2f} MB")
 
 
-def show_status(store: Store, console: Console) -> None:
+def show_status(store: RootStore, console: Console) -> None:
     """Draws the runs and artifacts of a store."""
     runs = [
         [
@@ -177,7 +176,7 @@ def show_status(store: Store, console: Console) -> None:
     Table(["run", "type", "fingerprint", "path"], artifacts, title="artifacts", justify="left").show(console)
 
 
-def show_run(store: Store, number: int, console: Console) -> None:
+def show_run(store: RootStore, number: int, console: Console) -> None:
     """Draws the steps of a run."""
     run = store.run_of(number)
     steps = [

@@ -12,7 +12,7 @@ from components.dsl.errors import InputError
 from pipeline.commands.command import PROGRAM
 from pipeline.machine import Machine, Need
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.orchestrator.places import has_store, open_store
+from pipeline.orchestrator.opening import has_store, open_store
 from pipeline.orchestrator.runner import plan_of
 
 # A step needs more memory for more data than it had when it was measured.

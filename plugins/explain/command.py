@@ -124,7 +124,7 @@ def _trained_model(version: Path, root: Path) -> list[Path]:
     """
     from components.artifacts.standard import EdgeModel, Model
     from components.sources.pushed_version import edge_of
-    from pipeline.orchestrator.store import DATABASE
+    from pipeline.orchestrator.root_store import DATABASE
 
     if not version.is_dir() or not (root / DATABASE).is_file():
         return []

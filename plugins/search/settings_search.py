@@ -15,7 +15,7 @@ from keras_bert.core.digests import digest
 from pipeline.chains import Stage, enabled_stages
 from pipeline.job.files import Tables, make_settings
 from pipeline.orchestrator.observer import Observer, StoppedRunError
-from pipeline.orchestrator.places import open_store
+from pipeline.orchestrator.opening import open_store
 from pipeline.orchestrator.records import Execution
 from pipeline.orchestrator.runner import RunFailedError
 from pipeline.report.trainings import read_history

@@ -16,7 +16,7 @@ from components.objects.mirror import (
 )
 from components.objects.store import ObjectStore
 from components.sources.text import TextSource
-from tests.pipeline.remote.conftest import ADDRESS, memory
+from tests.components.objects.memory import ADDRESS, memory
 
 __all__ = ["memory"]
 

@@ -9,7 +9,7 @@ from components.objects.downloads import local_file, local_folder
 from components.objects.mirror import CACHE_VARIABLE
 from components.objects.store import ObjectStore, number_of
 from components.objects.versions import RemoteVersions
-from tests.pipeline.remote.conftest import ADDRESS, memory, put_raw
+from tests.components.objects.memory import ADDRESS, memory, put_raw
 
 __all__ = ["memory"]
 

@@ -9,7 +9,7 @@ from components.objects.mirror import REMOTE_FILE
 from components.objects.store import ObjectStore
 from components.objects.versions import MARKER, RemoteVersions
 from components.sources.pushed_version import PreviousVersion, PushedVersion, version_exists
-from tests.pipeline.remote.conftest import ADDRESS, memory
+from tests.components.objects.memory import ADDRESS, memory
 
 __all__ = ["memory"]
 

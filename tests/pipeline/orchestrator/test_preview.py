@@ -7,8 +7,9 @@ from components.dsl.errors import InputError
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.preview import Preview, preview
 from pipeline.orchestrator.request import Request
+from pipeline.orchestrator.root_store import DATABASE
 from pipeline.orchestrator.runner import run_pipeline
-from pipeline.orchestrator.store import DATABASE, Store
+from pipeline.orchestrator.store import Store
 from tests.pipeline.orchestrator import toy
 from tests.pipeline.orchestrator.test_runner import chain
 

@@ -16,9 +16,10 @@ from components.dsl.errors import InputError
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.locks import find_holders
 from pipeline.orchestrator.root import locked_root
+from pipeline.orchestrator.root_store import ABANDONED_SECONDS
 from pipeline.orchestrator.runner import RunResult, run_pipeline
 from pipeline.orchestrator.single_step import run_step
-from pipeline.orchestrator.store import ABANDONED_SECONDS, Store
+from pipeline.orchestrator.store import Store
 from pipeline.provenance.garbage import find_garbage, remove_garbage
 from tests.pipeline.orchestrator import toy
 from tests.pipeline.orchestrator.test_runner import REPOSITORY, chain, states
@@ -66,12 +67,12 @@ def test_refuses_inputs_of_another_version_and_names_what_changed(tmp_path: Path
     with pytest.raises(InputError, match=r"but write is not in .* as it is here: its last run had another setting"):
         step(tmp_path, "shout", "howdy")
     with contextlib.closing(Store(tmp_path)) as store:
-        for key, content in store._connection.execute("SELECT key, content FROM ingredients").fetchall():
+        for key, content in store.connection.execute("SELECT key, content FROM ingredients").fetchall():
             changed = json.dumps(json.loads(content) | {"libraries": {"numpy": "1.0"}})
-            store._connection.execute("UPDATE ingredients SET content = ? WHERE key = ?", (changed, key))
-        store._connection.execute("UPDATE executions SET key = key || 'x'")
-        store._connection.execute("PRAGMA foreign_keys = OFF")
-        store._connection.execute("UPDATE ingredients SET key = key || 'x'")
+            store.connection.execute("UPDATE ingredients SET content = ? WHERE key = ?", (changed, key))
+        store.connection.execute("UPDATE executions SET key = key || 'x'")
+        store.connection.execute("PRAGMA foreign_keys = OFF")
+        store.connection.execute("UPDATE ingredients SET key = key || 'x'")
     with pytest.raises(InputError, match="as it is here: its last run had another library numpy; run the step write f"):
         step(tmp_path, "shout")
 
@@ -120,8 +121,8 @@ def test_artifacts_of_an_unfinished_invocation_are_no_garbage(tmp_path: Path) ->
     with contextlib.closing(Store(tmp_path)) as store:
         assert store.runs()[1].state == "running", "a run that begins later leaves it alone"
         assert find_garbage(store, tmp_path, keep=1).artifacts == {}
-        store._connection.execute("UPDATE runs SET started = started - ?", (ABANDONED_SECONDS,))
-        store._connection.execute("UPDATE executions SET ended = ended - ?", (ABANDONED_SECONDS,))
+        store.connection.execute("UPDATE runs SET started = started - ?", (ABANDONED_SECONDS,))
+        store.connection.execute("UPDATE executions SET ended = ended - ?", (ABANDONED_SECONDS,))
     run_pipeline(Pipeline("toy", [chain("hello")]), tmp_path, preload=())
     with contextlib.closing(Store(tmp_path)) as store:
         assert store.runs()[2].state == "interrupted"

@@ -8,7 +8,8 @@ from components.dsl.errors import InputError
 from pipeline.orchestrator import database
 from pipeline.orchestrator.database import SCHEMA_VERSION
 from pipeline.orchestrator.records import Cost, Execution, Ingredients, NewArtifact, StoredArtifact
-from pipeline.orchestrator.store import DATABASE, Store
+from pipeline.orchestrator.root_store import DATABASE
+from pipeline.orchestrator.store import Store
 
 
 # A database as the first release made it, written out: what was published then must be found for as long as the schema
@@ -96,7 +97,7 @@ def test_publishing_is_all_or_nothing(store: Store) -> None:
 )
 def test_metadata_that_name_folders_elsewhere_are_refused(store: Store, path: str) -> None:
     made = add(store, "k", "f")
-    store._connection.execute("UPDATE artifacts SET path = ?", (path,))
+    store.connection.execute("UPDATE artifacts SET path = ?", (path,))
     for read in (store.artifacts, lambda: store.find("k"), lambda: store.artifacts_of(made.id, "output")):
         with pytest.raises(InputError, match=f"must keep its artifacts in artifacts/STEP/NAME, got '{path}'"):
             read()

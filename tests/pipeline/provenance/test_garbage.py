@@ -166,7 +166,7 @@ def test_a_number_of_a_run_that_is_a_path_removes_nothing(tmp_path: Path) -> Non
     jobs = Jobs(tmp_path / "root")
     jobs.run("new", push=False)
     (tmp_path / "mine").mkdir()
-    connection = jobs.store._connection
+    connection = jobs.store.connection
     connection.execute("PRAGMA foreign_keys = OFF")
     connection.execute("ALTER TABLE runs RENAME TO rows")
     connection.execute("CREATE TABLE runs AS SELECT * FROM rows")

@@ -5,18 +5,28 @@ from pathlib import Path
 import pytest
 import yaml
 
+from components.objects.mirror import CACHE_VARIABLE
 from pipeline.cli import main
-from tests.pipeline.remote.conftest import ADDRESS, machine, memory
+from pipeline.orchestrator.opening import find_remote_roots
+from tests.pipeline.orchestrator.stand_in_roots import StandInRoots, register_roots
 
-__all__ = ["machine", "memory"]
+ADDRESS = "memory://bucket/root"
+
+
+@pytest.fixture
+def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A root in object storage."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    register_roots(monkeypatch, StandInRoots)
+    return find_remote_roots(ADDRESS).open_mirror(ADDRESS)
 
 
 def compile_job(out: Path, root: Path, *options: str) -> int:
     return main(["compile", "--to", "argo", "--image", "bert:1", "--out", str(out), "--root", str(root), *options])
 
 
-def test_steps_of_a_root_in_object_storage_have_its_address(machine, tmp_path: Path, capsys) -> None:
-    assert compile_job(tmp_path / "job.yaml", machine("here")) == 0
+def test_steps_of_a_root_in_object_storage_have_its_address(mirror, tmp_path: Path, capsys) -> None:
+    assert compile_job(tmp_path / "job.yaml", mirror) == 0
     _, *templates = yaml.safe_load((tmp_path / "job.yaml").read_text())["spec"]["templates"]
     for template in templates:
         arguments = template["container"]["args"]
@@ -26,7 +36,7 @@ def test_steps_of_a_root_in_object_storage_have_its_address(machine, tmp_path: P
 
 
 @pytest.mark.parametrize("option", ["--mount", "--claim"])
-def test_volumes_are_refused_for_a_root_in_object_storage(machine, tmp_path: Path, capsys, option: str) -> None:
-    assert compile_job(tmp_path / "job.yaml", machine("here"), option, "runs") == 2
+def test_volumes_are_refused_for_a_root_in_object_storage(mirror, tmp_path: Path, capsys, option: str) -> None:
+    assert compile_job(tmp_path / "job.yaml", mirror, option, "runs") == 2
     assert f"{option} must be left out with a root in object storage" in capsys.readouterr().err
     assert not (tmp_path / "job.yaml").exists()

@@ -10,7 +10,8 @@ from components.dsl.artifact import Artifact, content_digest
 from components.dsl.errors import InputError
 from pipeline.orchestrator import source_code
 from pipeline.orchestrator.records import Execution, NewArtifact
-from pipeline.orchestrator.store import DATABASE, Store
+from pipeline.orchestrator.root_store import DATABASE
+from pipeline.orchestrator.store import Store
 from pipeline.views.statistics import read_statistics, show_statistics
 from plugins.label_errors.artifacts import HeldOutProbabilities, LabelDecisions
 from tests.robustness.corruption.format import FOLDER, Format

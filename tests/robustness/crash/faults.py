@@ -13,7 +13,7 @@ from pathlib import Path
 from components.dsl.artifact import MANIFEST
 from pipeline.orchestrator.records import ARTIFACTS
 from pipeline.orchestrator.root import UNFINISHED
-from pipeline.orchestrator.store import DATABASE
+from pipeline.orchestrator.root_store import DATABASE
 
 _DAY_SECONDS = 24 * 3600
 

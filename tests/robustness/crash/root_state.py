@@ -10,7 +10,8 @@ from typing import NamedTuple
 from components.dsl.artifact import MANIFEST, Artifact
 from components.dsl.errors import InputError
 from pipeline.orchestrator.root import LOGS
-from pipeline.orchestrator.store import DATABASE, Store
+from pipeline.orchestrator.root_store import DATABASE
+from pipeline.orchestrator.store import Store
 
 _BEFORE, _BETWEEN = "before a run", "between steps"
 

@@ -1,7 +1,7 @@
 """Crash test of a root in object storage: kills runs at random moments, and breaks connections to the server.
 
-    python -m tests.robustness.s3.crashes --job toy --kills 200
-    MINIO=/usr/local/bin/minio python -m tests.robustness.s3.crashes --job tiny --kills 20
+    python -m tests.plugins.remote_roots.s3.crashes --job toy --kills 200
+    MINIO=/usr/local/bin/minio python -m tests.plugins.remote_roots.s3.crashes --job tiny --kills 20
 
 As `python -m tests.robustness.crashes`, with a server of S3 on loopback and a proxy in front of it: a share of the
 connections is reset, answered with 503, slowed down, or cut in the middle of an upload. After each kill the root is
@@ -15,12 +15,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.plugins.remote_roots.s3.campaign import RemoteCampaign
+from tests.plugins.remote_roots.s3.proxy import proxy
+from tests.plugins.remote_roots.s3.server import s3_server
 from tests.robustness.crash.campaign import Results
 from tests.robustness.crash.jobs import Job, tiny_job
 from tests.robustness.crashes import show_results
-from tests.robustness.s3.campaign import RemoteCampaign
-from tests.robustness.s3.proxy import proxy
-from tests.robustness.s3.server import s3_server
 
 
 def remote_toy_job() -> Job:

@@ -71,7 +71,7 @@ def _command(folder: Path, port: int) -> list[str]:
     minio = os.environ.get("MINIO")
     if minio:
         return [minio, "server", "--quiet", "--address", f"127.0.0.1:{port}", str(folder / "data")]
-    return [sys.executable, "-m", "tests.robustness.s3.moto_server", str(port)]
+    return [sys.executable, "-m", "tests.plugins.remote_roots.s3.moto_server", str(port)]
 
 
 def _wait_until_up(process: subprocess.Popen[bytes], url: str, log: Path) -> None:

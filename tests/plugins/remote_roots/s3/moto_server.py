@@ -1,4 +1,4 @@
-"""Runs moto's server of S3: `python -m tests.robustness.s3.moto_server PORT`.
+"""Runs moto's server of S3: `python -m tests.plugins.remote_roots.s3.moto_server PORT`.
 
 moto checks the condition of a put and stores the object in two steps, so requests with a body are answered one after
 the other: then a conditional put is atomic, as it is on S3.

@@ -13,16 +13,16 @@ from components.objects.mirror import CACHE_VARIABLE
 from components.objects.store import ObjectStore
 from components.objects.versions import RemoteVersions
 from pipeline.orchestrator.records import ARTIFACTS
-from pipeline.orchestrator.remote_store import RemoteStore
-from pipeline.remote.mirror import open_mirror
+from plugins.remote_roots.mirror import open_mirror
+from plugins.remote_roots.store import RemoteStore
+from tests.plugins.remote_roots.s3.proxy import Proxy
+from tests.plugins.remote_roots.s3.server import BUCKET, environment
 from tests.robustness.crash.campaign import Results, compare_states
 from tests.robustness.crash.faults import truncate_artifact
 from tests.robustness.crash.jobs import Job
 from tests.robustness.crash.process import RunEnd, run
 from tests.robustness.crash.root_digests import PUSHED, differing_files, digest_root
 from tests.robustness.crash.root_state import RootState, read_root_state
-from tests.robustness.s3.proxy import Proxy
-from tests.robustness.s3.server import BUCKET, environment
 
 _FAULT_SHARE, _EARLY_SHARE = 0.3, 0.3
 _EARLY_SECONDS, _TIME_FACTOR = 4.0, 1.2

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.remote.mirror import open_mirror, owner_of
-from tests.pipeline.remote.conftest import ADDRESS
+from plugins.remote_roots.mirror import open_mirror, owner_of
+from tests.components.objects.memory import ADDRESS
 
 
 @pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP])

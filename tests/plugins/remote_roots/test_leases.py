@@ -6,7 +6,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from components.objects.store import ObjectStore
-from pipeline.remote.leases import SECONDS_VARIABLE, Leases, lease_seconds, leased_inputs, live_runs, running_runs
+from plugins.remote_roots.leases import SECONDS_VARIABLE, Leases, lease_seconds, leased_inputs, live_runs, running_runs
 
 
 @pytest.fixture(autouse=True)

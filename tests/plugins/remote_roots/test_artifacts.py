@@ -10,7 +10,14 @@ import pytest
 from components.dsl.artifact import MANIFEST
 from components.dsl.errors import InputError
 from components.objects.store import ObjectStore
-from pipeline.remote.artifacts import LIMIT_VARIABLE, cache_limit, evict, holds_artifact, pull_artifact, upload_artifact
+from plugins.remote_roots.artifacts import (
+    LIMIT_VARIABLE,
+    cache_limit,
+    evict,
+    holds_artifact,
+    pull_artifact,
+    upload_artifact,
+)
 from tests.pipeline.orchestrator.toy import Text
 
 PLACE = "artifacts/write/text-0/1"

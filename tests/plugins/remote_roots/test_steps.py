@@ -11,20 +11,18 @@ from components.objects.store import ObjectStore
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.locks import cache_locked
 from pipeline.orchestrator.observer import Observer
-from pipeline.orchestrator.remote_store import RemoteStore, place_of
 from pipeline.orchestrator.root import locked_root
+from pipeline.orchestrator.root_store import ABANDONED_SECONDS
 from pipeline.orchestrator.runner import RunResult
 from pipeline.orchestrator.single_step import run_step
-from pipeline.orchestrator.store import ABANDONED_SECONDS
-from pipeline.provenance.remote_garbage import find_remote_garbage
-from pipeline.remote.artifacts import LIMIT_VARIABLE
-from pipeline.remote.leases import SECONDS_VARIABLE
-from pipeline.remote.log import RunLog
+from plugins.remote_roots.artifacts import LIMIT_VARIABLE
+from plugins.remote_roots.garbage import find_remote_garbage
+from plugins.remote_roots.leases import SECONDS_VARIABLE
+from plugins.remote_roots.log import RunLog
+from plugins.remote_roots.store import RemoteStore, place_of
+from tests.components.objects.memory import ADDRESS
 from tests.pipeline.orchestrator import toy
-from tests.pipeline.orchestrator.test_remote_root import PRELOAD, Machine, run, states, store_of
-from tests.pipeline.remote.conftest import ADDRESS, machine, memory
-
-__all__ = ["machine", "memory"]
+from tests.plugins.remote_roots.test_root import PRELOAD, Machine, run, states, store_of
 
 PLAN: dict[str, list[str]] = {"write": [], "shout": ["write"]}
 
@@ -44,7 +42,7 @@ def runs(root: Path) -> list[tuple[int, str, str | None, list[str]]]:
 
 def rows(root: Path) -> list[object]:
     with store_of(root) as store:
-        tables = [store._connection.execute(f"SELECT * FROM {name}").fetchall() for name in ("runs", "executions")]
+        tables = [store.connection.execute(f"SELECT * FROM {name}").fetchall() for name in ("runs", "executions")]
         return [*tables, store.artifacts()]
 
 
@@ -81,7 +79,7 @@ def test_refuses_step_whose_inputs_are_missing(machine: Machine, memory: ObjectS
 def test_two_first_steps_at_once_start_one_run(machine: Machine, memory: ObjectStore) -> None:
     with store_of(machine("one")) as one, store_of(machine("other")) as other:
         assert one.join_run("toy", None, PLAN, "monday") == 1
-        assert other._connection.execute("SELECT count(*) FROM runs").fetchone() == (0,), "it does not know"
+        assert other.connection.execute("SELECT count(*) FROM runs").fetchone() == (0,), "it does not know"
         assert other.join_run("toy", None, PLAN, "monday") == 1
     with store_of(machine("third")) as third:
         with pytest.raises(InputError, match=r"--run must identify a run of the job 'hat', got 'monday' of 'toy'"):
@@ -134,7 +132,7 @@ def test_the_same_step_on_another_machine_is_waited_for(
         key = store.executions(earlier.run)[0].key
         store.forget([str(published.artifact.path) for published in store.artifacts()])
         store.join_run("toy", None, PLAN, "monday")
-        leases, store._leases = store.leases(), None  # killed: nothing is given back
+        leases, store._leases = store._leases, None  # killed: nothing is given back
     leases.claim(key, "write", [])
     leases._heartbeat.stop()
     lines: list[str] = []
@@ -160,8 +158,8 @@ def test_an_abandoned_run_is_interrupted_and_what_a_running_one_made_is_no_garba
     root = machine("third")
     with store_of(root) as store:
         assert find_remote_garbage(store, root, keep=1).artifacts == {}
-        store._connection.execute("UPDATE runs SET started = started - ?", (ABANDONED_SECONDS,))
-        store._connection.execute("UPDATE executions SET ended = ended - ?", (ABANDONED_SECONDS,))
+        store.connection.execute("UPDATE runs SET started = started - ?", (ABANDONED_SECONDS,))
+        store.connection.execute("UPDATE executions SET ended = ended - ?", (ABANDONED_SECONDS,))
     with store_of(root) as store:
         assert store.runs()[1].state == "interrupted"
         assert len(find_remote_garbage(store, root, keep=1).artifacts) == 1

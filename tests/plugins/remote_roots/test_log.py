@@ -3,7 +3,7 @@
 from typing import Any
 
 from components.objects.store import ObjectStore
-from pipeline.remote.log import END, RunLog
+from plugins.remote_roots.log import END, RunLog
 
 
 def claim(memory: ObjectStore, name: str, joined: str = "") -> tuple[int, int]:

@@ -18,11 +18,11 @@ from components.objects.versions import RemoteVersions
 from components.sources.table import TableSource
 from components.sources.text import TextSource
 from tests.keras_bert.interop.checkpoints import copy_golden
+from tests.plugins.remote_roots.s3.campaign import RemoteCampaign, snapshot
+from tests.plugins.remote_roots.s3.crashes import remote_toy_job
+from tests.plugins.remote_roots.s3.proxy import proxy
+from tests.plugins.remote_roots.s3.server import BUCKET, client, environment, s3_server
 from tests.robustness.crash.root_digests import untimed_results
-from tests.robustness.s3.campaign import RemoteCampaign, snapshot
-from tests.robustness.s3.crashes import remote_toy_job
-from tests.robustness.s3.proxy import proxy
-from tests.robustness.s3.server import BUCKET, client, environment, s3_server
 from tests.tiny_job import write_job
 
 pytestmark = pytest.mark.s3

@@ -16,19 +16,17 @@ from components.dsl.errors import InputError
 from components.objects.store import ObjectState, ObjectStore
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer, StepState
-from pipeline.orchestrator.places import open_store
+from pipeline.orchestrator.opening import open_store
 from pipeline.orchestrator.preview import preview
-from pipeline.orchestrator.remote_store import RemoteStore, place_of
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.runner import RunResult, run_pipeline
-from pipeline.provenance.remote_garbage import find_remote_garbage, remove_remote_garbage
-from pipeline.remote.leases import SECONDS_VARIABLE, Leases
-from pipeline.remote.mirror import open_mirror
 from pipeline.report.page import report_written_after
+from plugins.remote_roots.garbage import find_remote_garbage, remove_remote_garbage
+from plugins.remote_roots.leases import SECONDS_VARIABLE, Leases
+from plugins.remote_roots.mirror import open_mirror
+from plugins.remote_roots.store import RemoteStore, place_of
+from tests.components.objects.memory import ADDRESS, put_raw
 from tests.pipeline.orchestrator import toy
-from tests.pipeline.remote.conftest import ADDRESS, machine, memory, put_raw
-
-__all__ = ["machine", "memory"]
 
 PRELOAD = ("pipeline.orchestrator.executor", "tests.pipeline.orchestrator.toy")
 Machine = Callable[[str], Path]
@@ -96,7 +94,7 @@ def test_stores_are_equal_on_all_machines(machine: Machine) -> None:
     tables = []
     for root in roots:
         with store_of(root) as store:
-            rows = [store._connection.execute(f"SELECT * FROM {name}").fetchall() for name in ("runs", "executions")]
+            rows = [store.connection.execute(f"SELECT * FROM {name}").fetchall() for name in ("runs", "executions")]
             tables.append([*rows, store.artifacts()])
     assert tables[0] == tables[1] == tables[2]
 
@@ -162,7 +160,7 @@ def test_a_killed_run_gets_its_end_from_the_next_one_of_its_mirror(machine: Mach
     root = machine("one")
     with store_of(root) as store:
         store.start_run("toy")
-        leases, store._leases = store.leases(), None  # killed: nothing is given back
+        leases, store._leases = store._leases, None  # killed: nothing is given back
         leases._heartbeat.stop()
     with store_of(machine("other")) as store:
         assert [run.state for run in store.runs()] == ["running"]
@@ -289,7 +287,7 @@ def test_a_local_run_imports_no_file_system(tmp_path: Path) -> None:
         "import sys; from tests.robustness.crash.toy_pipeline import build_pipeline, PRELOAD;"
         "from pipeline.orchestrator.runner import run_pipeline; import pipeline.cli;"
         f"run_pipeline(build_pipeline({str(tmp_path / 'root')!r}), {str(tmp_path / 'root')!r}, preload=PRELOAD);"
-        "print([name for name in sys.modules if name.split('.')[0] in ('fsspec', 's3fs') or 'pipeline.remote' in name])"
+        "print([name for name in sys.modules if name.split('.')[0] in ('fsspec', 's3fs') or 'remote_roots' in name])"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"

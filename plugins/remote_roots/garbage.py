@@ -5,11 +5,11 @@ from pathlib import Path
 
 from components.dsl.artifact import MANIFEST
 from components.objects.store import number_of
-from pipeline.orchestrator.records import ARTIFACTS
-from pipeline.orchestrator.remote_store import RemoteStore, place_of
-from pipeline.provenance.garbage import Garbage, Spared, find_garbage
+from pipeline.orchestrator.records import ARTIFACTS, Garbage
+from pipeline.provenance.garbage import Spared, find_garbage
 from pipeline.provenance.lineage import pull_pushed
-from pipeline.remote.leases import leased_inputs, live_runs
+from plugins.remote_roots.leases import leased_inputs, live_runs
+from plugins.remote_roots.store import RemoteStore, place_of
 
 
 def find_remote_garbage(store: RemoteStore, root: Path, keep: int) -> Garbage:
