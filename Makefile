@@ -123,7 +123,7 @@ $(CLIENTS_READY): requirements/clients.lock
 	touch $@
 
 test-servers: $(READY) $(SERVERS_READY) ## a SavedModel, Triton's repository and FastAPI in servers, in an environment of their own
-	SERVERS_PYTHON=$(CURDIR)/$(SERVERS_VENV)/bin/python $(BIN)/python -m pytest -m servers tests/clients
+	SERVERS_PYTHON=$(CURDIR)/$(SERVERS_VENV)/bin/python $(BIN)/python -m pytest -m servers tests/clients tests/plugins/triton
 
 $(SERVERS_READY): requirements/servers.lock
 	$(PYTHON) -m venv --clear $(SERVERS_VENV)

@@ -1,7 +1,6 @@
 """The whole pipeline on tiny jobs, through the command line, each step in its own process."""
 
 import contextlib
-import csv
 import itertools
 import json
 import os
@@ -276,31 +275,6 @@ def test_without_a_student_and_quantization_float_files_are_pushed(
     assert {"model_float32.tflite", "model.onnx"} <= names
     assert "model.tflite" not in names
     assert [label for label, _, _ in predict(pushed(folder, 2), capfd, "the old ship", "the cow")] == ["sea", "farm"]
-
-
-@pytest.mark.long
-def test_wrong_labels_are_found_also_where_the_push_is_refused(
-    jobs: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    folder = Path(shutil.copytree(jobs["again"], tmp_path / "searched"))
-    search = ("--set", "evaluation.min_score=100", "--set", "label_errors.folds=2")
-    assert run(folder, *search) == 3
-    folds = [f"{step}-{fold}" for step in ("leave_out_fold", "fine_tune-fold") for fold in (0, 1)]
-    assert set(ran(folder)) == {"assign_folds", *folds, "score_held_out", "find_label_errors", "push"}
-    (table,) = (folder / "root" / "artifacts" / "find_label_errors").glob("*/label_errors.csv")
-    rows = list(csv.DictReader(table.open(encoding="utf-8", newline="")))
-    wrong = sum(row["likely_wrong"] == "yes" for row in rows)
-    assert f"label errors: {wrong} of {len(rows)} training rows are likely wrong: {table}" in capfd.readouterr().out
-    source = (folder / "rows.tsv").read_text().splitlines()
-    for row in rows:
-        assert source[int(row["source"].removeprefix("rows.tsv line ")) - 1] == f"{row['text']}\t{row['label']}"
-    # Each twelfth label is wrong.
-    texts = {line.split("\t")[0] for number, line in enumerate(source[1:]) if number % 12 == 0}
-    assert sum(row["text"] in texts for row in rows[:16]) >= 4
-    page = check_complete((folder / "root" / "reports" / "2.html").read_text())
-    assert "label-errors" in {attributes["id"] for tag, attributes in page.elements if tag == "section"}
-    assert run(folder, *search, "--to", "find_label_errors") == 0
-    assert ran(folder) == []
 
 
 def test_pre_training_alone_ends_with_a_model(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ import fnmatch
 from collections.abc import Iterable
 
 from keras_bert.core import folders
+from keras_bert.core.plugins import find_plugins
 
 # Patterns of names at the top of a model's folder.
 _FILES = (
@@ -17,7 +18,7 @@ _FILES = (
     *("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt", "*.model"),
 )
 _FOLDERS = (
-    *(*folders.SAVED_MODEL_PARTS, "triton", folders.WEB_FOLDER, folders.ACCELERATORS_FOLDER),
+    *(*folders.SAVED_MODEL_PARTS, folders.WEB_FOLDER, folders.ACCELERATORS_FOLDER),
     *(folders.ADAPTER_FOLDER, folders.TOKENIZERS_FOLDER, "*.mlpackage", "onnx", "openvino"),
     "[0-9]_*",  # the modules of sentence-transformers, `1_Pooling`
 )
@@ -25,9 +26,11 @@ _FOLDERS = (
 
 def find_model_files(names: Iterable[str]) -> list[str]:
     """The names, relative to a folder, that a reader takes for parts of the model in it; sorted."""
+    # An export target of a plug-in that writes a folder names it as itself.
+    patterns = (*_FOLDERS, *find_plugins("export_targets"))
 
     def is_read(name: str) -> bool:
         first, _, rest = name.partition("/")
-        return any(fnmatch.fnmatchcase(first, pattern) for pattern in (_FOLDERS if rest else _FILES))
+        return any(fnmatch.fnmatchcase(first, pattern) for pattern in (patterns if rest else _FILES))
 
     return sorted(filter(is_read, names))

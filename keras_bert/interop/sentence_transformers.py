@@ -113,7 +113,7 @@ def read_pooling(folder: Path) -> PoolingSettings:
     if (folder / _SETFIT_FILE).is_file():
         logger.warning(
             "%s of SetFit is a pickle of scikit-learn and is not read: the folder is an embedding without its "
-            "classifier; train one on it with [few_shot]",
+            "classifier; train one on its vectors, as the job that init proposes for few rows does",
             folder / _SETFIT_FILE,
         )
     modules = _read_modules(folder)

@@ -1,9 +1,8 @@
-"""Pushed folders in servers of others: the SavedModel, Triton's repository, and the FastAPI server of the guide."""
+"""Pushed folders in servers of others: the SavedModel, and the FastAPI server of the guide."""
 
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,7 @@ print(json.dumps([(answer.status_code, answer.json()) for answer in answers]))
 def pushed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Task, Path]:
     """A classifier, and a folder with its files for servers."""
     task, folder = make_task("classification"), tmp_path_factory.mktemp("pushed")
-    source = ExportInputs(task, None, Export(lengths=(8, 16), runtimes=("onnx", "saved_model", "triton")), folder)
+    source = ExportInputs(task, None, Export(lengths=(8, 16), runtimes=("onnx", "saved_model")), folder)
     for name in source.options.runtimes:
         TARGETS[name].write(source)
     attach_companions(task, folder / "saved_model.pb")
@@ -69,31 +68,15 @@ def test_tensorflow_serving_gets_the_answers_of_the_task(pushed: tuple[Task, Pat
     task, folder = pushed
     seconds = TEXTS[::-1]
     questions = [("serving_default", {"text": TEXTS}), ("serve_pair", {"text": TEXTS, "second": seconds})]
-    script = str(Path(__file__).with_name("ask_servers.py"))
+    script = str(Path(__file__).with_name("ask_tensorflow.py"))
     for served, answers in zip(
-        run(script, "tensorflow", str(folder), stdin=questions),
+        run(script, str(folder), stdin=questions),
         (task.predict(TEXTS), task.predict(TEXTS, seconds)),
         strict=True,
     ):
         assert served["label"] == [answer.label for answer in answers]
         np.testing.assert_allclose(served["probability"], [answer.probability for answer in answers], atol=1e-5)
         assert len(set(served["label"])) > 1, "not one answer to all"
-
-
-@pytest.mark.skipif(sys.platform != "linux" or sys.version_info >= (3, 13), reason="Triton's wheel is not for it")
-def test_triton_batches_requests_and_names_labels(pushed: tuple[Task, Path]) -> None:
-    task, folder = pushed
-    encoded = task.tokenizer.encode(TEXTS, max_length=16)
-    rows = [{name: np.asarray(values)[row].tolist() for name, values in encoded.items()} for row in range(len(TEXTS))]
-    served = run(str(Path(__file__).with_name("ask_servers.py")), "triton", str(folder / "triton"), stdin=rows)
-    logits = task.network().predict({name: np.asarray(values) for name, values in encoded.items()}, verbose=0)
-    np.testing.assert_allclose(served["logits"], logits, atol=1e-5)
-    assert served["labels"] == [task.labels[number] for number in logits.argmax(axis=1)]
-    # A run for each length before the first request, in each of the two instances that Triton has on a processor.
-    before = 2 * len(Export(lengths=(8, 16)).choose_lengths(task.max_length))
-    assert served["batches"][:before] == [1] * before
-    assert sum(served["batches"]) == before + 2 * len(rows)
-    assert max(served["batches"]) > 1
 
 
 def test_the_server_of_the_guide_answers(pushed: tuple[Task, Path], tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_pushes_all_files_of_a_saved_model_with_calibration(tmp_path: Path, monk
     # It would run the model, which is a stub here.
     monkeypatch.setattr("keras_bert.clients.golden.add_calibrated_answers", lambda folder: None)
     edge = EdgeModel(tmp_path / "a")
-    files = dict.fromkeys(("saved_model.pb", "variables/variables.index", "triton/model/1/model.onnx"), "a")
+    files = dict.fromkeys(("saved_model.pb", "variables/variables.index"), "a")
     package = "model.mlpackage/Data/com.apple.CoreML"
     files |= dict.fromkeys((f"{package}/model.mlmodel", f"{package}/weights/weight.bin"), "a")
     files |= {"assets/calibration.txt": "temperature\t1.0\nthreshold\t0.0\n", "export.json": "{}", "vocab.txt": ""}

@@ -4,7 +4,6 @@ import csv
 import pickle
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from components.artifacts.standard import LabelledRows, TaskExamples, Vocabulary
@@ -15,7 +14,6 @@ from components.scoring.slices import column_values
 from pipeline.job.checks import check_data
 from pipeline.pipelines import build_pipeline
 from pipeline.workload import list_trainings
-from plugins.label_errors.artifacts import HeldOutProbabilities, LabelDecisions, LabelErrors
 from tests.pipeline.test_workload import load_job
 
 TOPICS = ("food", "staff", "rooms")
@@ -31,12 +29,11 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return files
 
 
-def test_slices_label_errors_and_a_schema_need_one_parse(tmp_path: Path, opened: list[str]) -> None:
+def test_slices_and_a_schema_need_one_parse(tmp_path: Path, opened: list[str]) -> None:
     table = tmp_path / "sliced.csv"
     tables = {
         "examples": {"train": str(table), "text": "review", "label": "kind"},
         "evaluation": {"slice_columns": ["topic"]},
-        "label_errors": {"folds": 2},
         "fitted_vocabulary.size": 60,
     }
     settings = load_job(tmp_path, **tables)
@@ -65,27 +62,14 @@ def test_slices_label_errors_and_a_schema_need_one_parse(tmp_path: Path, opened:
         assert (examples.path / "schema.json").is_file()
     train, test = (read_labelled_rows(rows, split) for split in ("train", "test"))
     assert train == read_rows(examples, "train")
-    label_errors, probabilities = LabelErrors(tmp_path / "errors"), HeldOutProbabilities(tmp_path / "scored")
-    probabilities.path.mkdir()
-    count, sure = len(train), np.array([0.9, 0.1], "float32")
-    given = np.array([row.label != min(row.label for row in train) for row in train], int)
-    shares = np.stack([sure[::-1] if number else sure for number in given])
-    probabilities.write(LabelDecisions(np.arange(count), np.zeros(count, int), given, shares))
-    probabilities.seal({})
-    nodes["find_label_errors"].component.run(
-        rows=rows, probabilities=probabilities, label_errors=label_errors, **values["find_label_errors"]
-    )
 
     assert [file for file in opened if file == str(table)] == [str(table)]
     readers = {
         name for name, node in nodes.items() if any(isinstance(value, FileSource) for value in node.values.values())
     }
-    assert readers == {"import_checkpoint", "read_examples", "find_label_errors"}
+    assert readers == {"import_checkpoint", "read_examples"}
     for row in (*train, *test):
         name, _, number = row.origin.location.partition(" line ")
         assert (name, row.text in lines[int(number) - 1]) == ("sliced.csv", True)
     for row, topic in zip(test, column_values(["topic"], test)["topic"], strict=True):
         assert lines[int(row.origin.location.split()[-1]) - 1].endswith(f",{topic}")
-    with label_errors.file(label_errors.table).open(newline="") as stream:
-        for record in csv.DictReader(stream):
-            assert lines[int(record["source"].split()[-1]) - 1].endswith(record["topic"])

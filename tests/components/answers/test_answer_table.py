@@ -544,9 +544,9 @@ def test_a_folder_that_takes_no_folder() -> None:
     ("model", "read"),
     [
         ("1/saved_model.pb", "1/variables/variables.index 1/assets/vocab.txt 1/assets.extra/task.json 1/task.json"),
-        ("1/triton/model/1/model.onnx", "1/task.json 1/metrics.json 1/vocab.txt 1/tokenizer.json"),
+        ("1/server/model/1/model.onnx", "1/task.json 1/metrics.json 1/vocab.txt 1/tokenizer.json"),
         ("1/a.mlpackage/Data/com.apple.CoreML/model.mlmodel", "1/task.json weights/weight.bin"),
-        ("1", "1/model.onnx 1/task.json 1/triton/model/1/model.onnx"),
+        ("1", "1/model.onnx 1/task.json 1/server/model/1/model.onnx"),
     ],
 )
 def test_every_file_that_a_model_is_loaded_from_is_in_the_key_of_finished_parts(

@@ -23,7 +23,7 @@ MISLEADING = (
     *("schema.json", "metrics.json", "tokenizer_config.json", "spm.model", "sentence_roberta_config.json"),
     *("model.onnx", "model-00001-of-00002.safetensors", "adapter_model.safetensors", "onnx/model.onnx"),
     *("saved_model.pb", "variables/variables.index", "assets/calibration.txt", "assets.extra/task.json"),
-    *("triton/model/1/model.onnx", "model.mlpackage/Manifest.json", "accelerators/coverage.json"),
+    *("model.mlpackage/Manifest.json", "accelerators/coverage.json"),
     *("transformers_js/onnx/model.onnx", "adapter/adapter.json"),
 )
 

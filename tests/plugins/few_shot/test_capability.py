@@ -12,7 +12,6 @@ from plugins.few_shot.options import FewShot
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load, refusal, write_checkpoint
 from tests.pipeline.test_pipelines import STUDENT, read_by, reads, values, wire
 from tests.pipeline.test_workload import SIZE, load_job
-from tests.plugins.search.test_space import space_of
 
 RATES = "[search.fine_tuning]\nlearning_rate = [1e-5, 1e-3]"
 JOB = CHECKPOINT + EXAMPLES + "[few_shot]\npairs = 5\n"
@@ -86,6 +85,9 @@ def test_refuses_combination(tmp_path: Path, overrides: str, message: str) -> No
     ],
 )
 def test_what_cannot_be_searched_without_pairs(tmp_path: Path, text: str, message: str) -> None:
+    pytest.importorskip("plugins.search")
+    from tests.plugins.search.test_space import space_of
+
     with pytest.raises(InputError) as caught:
         space_of(tmp_path, "[few_shot]\npairs = 0\n" + text)
     assert str(caught.value).startswith(message)

@@ -153,6 +153,7 @@ def test_bad_trainings_are_pruned_in_the_middle(searches: Searches) -> None:
 
 
 def test_trainings_on_pairs_are_pruned_by_their_own_validations(searches: Searches) -> None:
+    pytest.importorskip("plugins.few_shot")
     few_shot = "[few_shot]\npairs = 4\n[fine_tuning]\nlearning_rate = 5e-5\nprecision = 'float32'\n"
     content = searches.tune(few_shot, RATE, trials=STARTUP_TRIALS + 1)
     trials = content["stages"]["teacher"]["trials"]

@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from components.artifacts.standard import EdgeModel
 from components.dsl.errors import InputError
 from keras_bert.export.inputs import ExportInputs
 from keras_bert.export.targets.registry import TARGETS
+from keras_bert.interop.model_files import find_model_files
 from keras_bert.options.export import Export
+from tests.components.test_push import TOKENIZER, push_once, seal
 from tests.keras_bert.export.word_tasks import make_task
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load
 
@@ -34,3 +37,15 @@ def test_the_file_that_is_scored_stands_beside(tmp_path: Path) -> None:
     assert load(tmp_path, job + "['onnx', 'triton']").export.runtimes == ("onnx", "triton")
     with pytest.raises(InputError, match=r"^export\.runtimes must hold 'onnx' beside 'triton', got \['triton'\]$"):
         load(tmp_path, job + "['triton']")
+
+
+def test_a_published_model_replaces_the_repository_of_an_earlier_one() -> None:
+    names = ["triton/model/config.pbtxt", "triton/model/1/model.onnx", "notes/triton.md", "triton.md"]
+    assert find_model_files(names) == ["triton/model/1/model.onnx", "triton/model/config.pbtxt"]
+
+
+def test_the_repository_is_pushed(tmp_path: Path) -> None:
+    files = {"triton/model/1/model.onnx": "a", "model.onnx": "a", "export.json": "{}", "vocab.txt": ""}
+    files |= {"task.json": '{"task": "embedding", "max_length": 8}', "golden.json": "[]", "tokenizer.json": TOKENIZER}
+    push_once(tmp_path, 1, seal(EdgeModel(tmp_path / "a"), files))
+    assert (tmp_path / "models" / "1" / "triton" / "model" / "1" / "model.onnx").is_file()

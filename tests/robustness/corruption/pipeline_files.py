@@ -13,7 +13,6 @@ from pipeline.orchestrator.records import Execution, NewArtifact
 from pipeline.orchestrator.root_store import DATABASE
 from pipeline.orchestrator.store import Store
 from pipeline.views.statistics import read_statistics, show_statistics
-from plugins.label_errors.artifacts import HeldOutProbabilities, LabelDecisions
 from tests.robustness.corruption.format import FOLDER, Format
 
 _STATISTICS = {"texts": {"rows": 120, "longest": 17, "share": 0.25}, "lengths": [["1-8", 100], ["9-16", 20]]}
@@ -100,18 +99,6 @@ def _read_statistics(folder: Path) -> None:
     from rich.console import Console
 
     show_statistics(read_statistics(folder), Console(file=io.StringIO()))
-
-
-def _write_probabilities(folder: Path) -> None:
-    import numpy as np
-
-    numbers = np.arange(20)
-    shares = np.full((20, 4), 0.25, np.float32)
-    HeldOutProbabilities(folder).write(LabelDecisions(numbers, np.zeros_like(numbers), numbers % 4, shares))
-
-
-def _read_probabilities(folder: Path) -> None:
-    HeldOutProbabilities(folder).read()
 
 
 def _write_pushed(folder: Path) -> None:
@@ -213,7 +200,6 @@ FORMATS: dict[str, Format] = {
         "*.safetensors", _write_checkpoints, _read_checkpoints, (RuntimeError,), mentions=FOLDER
     ),
     "manifest.json": Format("manifest.json", _write_artifact, _read_artifact, (NotIntactError,)),
-    "probabilities.npz": Format("probabilities.npz", _write_probabilities, _read_probabilities, (ValueError,)),
     "statistics.json": Format("statistics.json", _write_artifact, _read_statistics, (InputError,)),
     "pushed.json": Format("artifact/pushed.json", _write_pushed, _read_pushed, (NotIntactError,)),
     "store": Format(DATABASE, _write_store, _read_store, (InputError,)),

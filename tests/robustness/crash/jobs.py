@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.robustness.installed_plugins import is_installed
 from tests.tiny_job import SETTINGS, write_job
 
 # What the tiny job lacks: with it each step of a compressed classifier runs.
@@ -26,13 +27,12 @@ xla = "off"
 epochs = 1.0
 learning_rate = 1e-3
 precision = "float32"
-[few_shot]
-pairs = 1
 [teacher_labels]
 copies = 1
-[label_errors]
-folds = 2
 """
+
+
+_PLUGIN_TESTS = Path(__file__).parents[2] / "plugins"
 
 
 class Job(NamedTuple):
@@ -59,7 +59,13 @@ def settings_job(file: Path) -> Job:
 
 
 def tiny_job(folder: Path) -> Job:
-    """The tests' tiny job with every step of a classifier; writes its files into an empty folder."""
+    """The tests' tiny job with every step of a classifier; writes its files into an empty folder.
+
+    Tables of plug-ins that are installed are in `tests/plugins/NAME/crash.toml`.
+    """
     file = write_job(folder / "job")
     file.write_text(SETTINGS.replace('\ntrain = "rows.tsv"\n', _OVERLAP) + _TABLES)
+    for tables in sorted(_PLUGIN_TESTS.glob("*/crash.toml")):
+        if is_installed(tables.parent.name):
+            file.write_text(file.read_text() + tables.read_text())
     return settings_job(file)

@@ -1,10 +1,9 @@
-"""Asks a pushed folder in servers; run by the environment of the servers.
+"""Asks a model repository in Triton; run by the environment of the servers.
 
-    python ask_servers.py tensorflow FOLDER < QUESTIONS.json
-    python ask_servers.py triton FOLDER < ROWS.json
+    python ask_triton.py FOLDER < ROWS.json
 
-Questions are a list of [signature, {input: texts}], rows a list of inputs by name, each of one row. The answers are
-JSON: of TensorFlow outputs by name, of Triton logits, with the label of the largest, and the number of batches.
+Rows are a list of inputs by name, each of one row. The answers are JSON: logits, with the label of the largest, and the
+number of batches.
 """
 
 import concurrent.futures
@@ -45,32 +44,6 @@ class TritonPythonModel:
         outputs = zip(*(np.split(output, ends) for output in self.session.run(self.outputs, batch)))
         return [triton.InferenceResponse([triton.Tensor(*pair) for pair in zip(self.outputs, row)]) for row in outputs]
 """
-
-
-def ask_tensorflow(folder: Path, questions: list[Any]) -> list[dict[str, Any]]:
-    """Answers by the protocol of TensorFlow Serving: a `PredictRequest` for each question, in a session."""
-    import tensorflow as tf
-    import tensorflow_text  # noqa: F401, registers its operations; TensorFlow Serving has them
-    from tensorflow_serving.apis.get_model_metadata_pb2 import SignatureDefMap
-    from tensorflow_serving.apis.predict_pb2 import PredictRequest, PredictResponse
-
-    answers = []
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        graph = tf.compat.v1.saved_model.load(session, ["serve"], str(folder))
-        metadata = SignatureDefMap(signature_def=dict(graph.signature_def))
-        for name, inputs in questions:
-            request = PredictRequest()
-            request.model_spec.signature_name = name
-            for key, texts in inputs.items():
-                request.inputs[key].CopyFrom(tf.make_tensor_proto(texts))
-            signature = metadata.signature_def[request.model_spec.signature_name]
-            given = {signature.inputs[key].name: tf.make_ndarray(value) for key, value in request.inputs.items()}
-            outputs = session.run({key: entry.name for key, entry in signature.outputs.items()}, given)
-            response = PredictResponse()
-            for key, value in outputs.items():
-                response.outputs[key].CopyFrom(tf.make_tensor_proto(value))
-            answers.append({key: tf.make_ndarray(value).tolist() for key, value in response.outputs.items()})
-    return answers
 
 
 def ask_triton(folder: Path, rows: list[dict[str, list[int]]]) -> dict[str, Any]:
@@ -138,10 +111,7 @@ def _run_triton(repository: Path, scratch: Path) -> Iterator[int]:
 
 def main() -> None:
     """Prints the answers."""
-    kind, folder = sys.argv[1:]
-    ask = {"tensorflow": ask_tensorflow, "triton": ask_triton}[kind]
-    answers = ask(Path(folder), json.load(sys.stdin))
-    json.dump(answers, sys.stdout, default=lambda value: value.decode())
+    json.dump(ask_triton(Path(sys.argv[1]), json.load(sys.stdin)), sys.stdout)
 
 
 if __name__ == "__main__":
