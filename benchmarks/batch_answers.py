@@ -34,7 +34,7 @@ from rich.table import Table
 
 from benchmarks.harness.contestants import turns
 from benchmarks.harness.processes import Watched, watch
-from components.files.record_files import read_records
+from components.files.tables import read_records
 from pipeline.job.files import load_settings
 
 MAX_LENGTH = 128

@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from components.files.record_files import read_records
+from components.files.tables import read_records
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.export.bundle import attach_companions
 from keras_bert.export.onnx import export_onnx

@@ -7,12 +7,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 from components.answers.columns import JsonTypes
 from components.answers.part_files import check_columns, json_text, read_arrow, write_arrow
-from components.answers.row_blocks import RowBlock, are_lines, column_values, parse_lines, read_blocks, texts_of
 from components.answers.table_request import TableRequest
 from components.answers.work_folder import CHUNKS
 from components.dsl.errors import InputError
 from components.files.columns import find_columns
 from components.files.paths import short_name
+from components.files.tables import ABSENT, RowBlock, are_lines, as_text, parse_lines, read_blocks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,6 +70,31 @@ def read_texts(rows: "pa.Table", columns: Sequence[str], *, words: bool = False)
         [text for text, _ in texts_of(column_values(rows, column), column, words=words)] for column in columns
     )
     return texts, seconds[0] if seconds else None
+
+
+def column_values(rows: "pa.Table", column: str) -> list[Any]:
+    """The values of a column, or of a field of JSON lines: `ABSENT` for a line without the field."""
+    if not are_lines(rows):
+        return list(rows[column].to_pylist())
+    return [record.get(column, ABSENT) for record in parse_lines(rows)]
+
+
+def texts_of(values: Sequence[Any], column: str, *, words: bool = False) -> Iterator[tuple[Any, str | None]]:
+    """Each value as a text, with the reason if it cannot be used as one, else None.
+
+    Numbers become texts. Null, blank texts, lists and lone surrogates cannot be used. With `words` a list of texts can.
+    """
+    for value in values:
+        if value is ABSENT:
+            yield "", f"field {column!r} must be there, got none"
+            continue
+        try:
+            parts = [as_text(word, "", column) for word in (value if words and isinstance(value, list) else [value])]
+        except InputError as error:
+            yield "", str(error).removeprefix(": ")
+            continue
+        problem = None if parts and all(map(str.strip, parts)) else f"field {column!r} must not be empty"
+        yield parts if words and isinstance(value, list) else parts[0], problem
 
 
 class _TableCutter:

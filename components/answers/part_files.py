@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.answers.columns import arrow_type
-from components.answers.row_blocks import are_lines, parse_lines
 from components.dsl.errors import InputError
 from components.files.csv_files import csv_line, escape_formula
+from components.files.tables import are_lines, parse_lines
 from components.files.text_files import is_unicode
 from keras_bert.core.folders import replaced_file
 from keras_bert.tasks.answer_columns import ColumnType

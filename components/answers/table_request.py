@@ -11,7 +11,7 @@ from components.answers.part_files import OUTPUT_KINDS
 from components.beam.engine import BeamOptions
 from components.dsl.errors import InputError
 from components.files.paths import file_digest, match_files, short_name
-from components.files.record_files import RECORD_KINDS, is_record_file
+from components.files.tables import RECORD_KINDS, is_record_file
 from components.files.text_files import extension
 from keras_bert.core.folders import LEVELS_ABOVE, METRICS_FILE, TASK_FILE, TOKENIZER_FILES
 from keras_bert.export.files import list_parts

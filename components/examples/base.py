@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from components.files.record_files import Record
+from components.files.tables import Record
 from components.sources.teacher_columns import TEACHER, AnyAnswer
 from keras_bert.options.data import Prompts
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from components.dsl.errors import InputError
 from components.examples.base import Encoding
 from components.examples.texts import PlainTextRows, encode_texts, split_texts
-from components.files.record_files import Record
+from components.files.tables import Record
 from components.sources.label_sets import LabelSetRow
 from components.sources.teacher_columns import stored_answer
 

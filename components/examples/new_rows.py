@@ -4,7 +4,7 @@ from typing import Any
 
 from components.dsl.errors import InputError
 from components.examples.row_schema import RowSchema
-from components.files.record_files import ABSENT, as_text, read_table
+from components.files.tables import ABSENT, as_text, read_table
 from components.sources.label_sets import LabelSetRow, LabelSetSource
 from components.sources.questions import QuestionSource
 from components.sources.retrieval import RetrievalSource

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.dsl.errors import InputError
 from components.examples.base import Encoding, TaskRows, row_batches, serialize_padded
-from components.files.record_files import Record
+from components.files.tables import Record
 from components.sources.questions import QUESTION_FIELDS, Question, as_fields, parse_question
 
 if TYPE_CHECKING:

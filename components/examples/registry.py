@@ -18,7 +18,7 @@ from components.examples.regression import EmbeddingRows, RegressionRows
 from components.examples.reranking import RerankingRows
 from components.examples.retrieval import RetrievalRows
 from components.examples.token_classification import TaggedRows
-from components.files.record_files import read_records
+from components.files.tables import read_records
 from components.sources.shared import RowOrigin
 from keras_bert.core.plugins import find_plugins
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from components.dsl.errors import InputError
 from components.examples.base import Encoding, TaskRows, row_batches
 from components.examples.texts import encode_rows
-from components.files.record_files import Record
+from components.files.tables import Record
 from components.sources.retrieval import QueryRow
 from components.sources.teacher_columns import stored_answer
 from keras_bert.core.folding import fold

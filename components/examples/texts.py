@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from components.examples.base import Encoding, TaskRows, row_batches
-from components.files.record_files import Record
+from components.files.tables import Record
 from components.sources.label_sets import LabelSetRow
 from components.sources.table import TextRow
 from components.sources.teacher_columns import stored_answer

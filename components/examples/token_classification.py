@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from components.examples.base import Encoding, TaskRows, row_batches, serialize_padded
-from components.files.record_files import Record
+from components.files.tables import Record
 from components.sources.tagged_words import Sentence, parse_lists
 from components.sources.teacher_columns import stored_answer
 

@@ -43,13 +43,23 @@ def read_columns(file: str, fields: tuple[str, ...], *, others: bool = False) ->
     return _read_parts(file, fields, rows, others=others)
 
 
-def read_batches(file: str) -> Iterator[Any]:
-    """All columns, as record batches: of at most 256 rows in Parquet, as they are in Arrow; strings may not be UTF-8.
+def read_plain_tables(file: str, most_rows: int) -> Iterator[tuple[Any, dict[int, str]]]:
+    """All columns, in tables of at most `most_rows` rows, with types whose rows can be selected and written.
+
+    Yields:
+        A table, and the reason why a row of it cannot be used, by the row's index.
 
     Raises:
         InputError: the file is missing, no whole file of its kind, or has two columns of one name.
     """
-    return _read_parts(file, (), lambda batch: iter([batch]), others=True)
+    import pyarrow as pa
+
+    for batch in _read_parts(file, (), lambda batch: iter([batch]), others=True):
+        for start in range(0, batch.num_rows, most_rows):
+            part = batch.slice(start, most_rows)
+            # The metadata of the schema only describes the columns of the input.
+            table = pa.table([_plain_column(column) for column in part.columns], names=part.schema.names)
+            yield table, dict(_find_undecodable(table))
 
 
 def _read_parts(
@@ -164,3 +174,38 @@ def _cells(column: Any, names: list[str]) -> list[Any]:
         number = float if column.type.scale > 0 else int
         values = [value if value is None else number(value) for value in values]
     return [_name_classes(value, names) for value in values] if names else values
+
+
+def _plain_column(column: Any) -> Any:
+    """A column converted to a type whose rows can be selected and written."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if pa.types.is_dictionary(column.type):
+        return column.dictionary_decode()
+    if pa.types.is_run_end_encoded(column.type):
+        return compute.run_end_decode(column)
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(column.type)
+    return column if plain is None else column.cast(plain)
+
+
+def _find_undecodable(table: Any) -> Iterator[tuple[int, str]]:
+    """The rows in which a string is not UTF-8, which Parquet and Arrow do not check, each with the reason."""
+    import pyarrow as pa
+
+    for name in reversed(table.column_names):
+        if not _is_valid(table[name]):
+            for row in range(table.num_rows):
+                # A slice would be validated with the values around it.
+                if not _is_valid(table[name].take(pa.array([row]))):
+                    yield row, f"field {name!r} must be UTF-8, got other bytes"
+
+
+def _is_valid(column: Any) -> bool:
+    import pyarrow as pa
+
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Self
 import pydantic
 
 from components.dsl.errors import InputError
-from components.files.record_files import Record, as_text, read_table
+from components.files.tables import Record, as_text, read_table
 from components.sources.shared import KeptColumns, NotedSplits, RowOrigin, check_label, check_labels
 from components.sources.table import parse_number
 from components.sources.teacher_columns import (

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from components.dsl.errors import InputError, nearest
 from components.files.paths import match_files
-from components.files.record_files import RECORD_KINDS, Record, as_text, parse_json, read_records
+from components.files.tables import RECORD_KINDS, Record, as_text, parse_json, read_records
 from components.files.text_files import Lines, extension
 from components.sources.shared import KeptColumns, LabelledFiles, NotedSplits
 from keras_bert.core.validation import validated_dataclass

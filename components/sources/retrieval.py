@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Self
 import pydantic
 
 from components.dsl.errors import InputError
-from components.files.record_files import Record, as_text, read_table
+from components.files.tables import Record, as_text, read_table
 from components.sources.shared import KeptColumns, NotedSplits
 from components.sources.teacher_columns import AnyAnswer, FilesWithTeacherAnswers, TeacherAnswer, read_score
 from keras_bert.core.checks import check

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 from components.dsl.errors import InputError, nearest
 from components.files.arrow_files import UnnamedClass
 from components.files.paths import file_digest, match_files, short_name
-from components.files.record_files import RECORD_KINDS, Record
+from components.files.tables import RECORD_KINDS, Record
 from components.files.text_files import extension, repair
 from keras_bert.core.checks import broken_label_rule
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass

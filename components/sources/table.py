@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, Self
 import pydantic
 
 from components.dsl.errors import InputError, nearest
-from components.files.record_files import Record, as_text, read_table
+from components.files.tables import Record, as_text, read_table
 from components.sources.shared import (
     KeptColumns,
     NotedSplits,

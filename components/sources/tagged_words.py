@@ -9,7 +9,7 @@ import pydantic
 
 from components.dsl.errors import InputError
 from components.files.paths import match_files, short_name
-from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
+from components.files.tables import RECORD_KINDS, Record, as_text, read_records
 from components.files.text_files import Lines, extension
 from components.sources.shared import KeptColumns, NotedSplits, RowOrigin, check_label, check_labels
 from components.sources.tag_schemes import begin_entities, find_tag_error, suggest_scheme, to_bio

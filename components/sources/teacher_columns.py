@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Self
 import pydantic
 
 from components.dsl.errors import InputError, nearest
-from components.files.record_files import Record
+from components.files.tables import Record
 from components.sources.shared import LabelledFiles
 from components.sources.text import TextSource
 from keras_bert.core.checks import broken_float32_rule, check

@@ -11,7 +11,7 @@ import pydantic
 
 from components.dsl.errors import InputError
 from components.files.paths import file_digest, match_files, short_name
-from components.files.record_files import RECORD_KINDS, as_text, read_records
+from components.files.tables import RECORD_KINDS, as_text, read_records
 from components.files.text_files import COMPRESSIONS, Lines, extension
 from components.objects.downloads import is_downloaded, local_file
 from components.sources.shared import digest

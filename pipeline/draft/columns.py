@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError, nearest
-from components.files.record_files import read_records
+from components.files.tables import read_records
 from components.files.text_files import repair
 from components.sources.shared import stable_hash
 from components.sources.table import parse_number

@@ -13,7 +13,7 @@ from components.examples.regression import EmbeddingRows, RegressionRows
 from components.examples.reranking import RerankingRows
 from components.examples.source_rows import AnySource
 from components.files.paths import match_files
-from components.files.record_files import RECORD_KINDS
+from components.files.tables import RECORD_KINDS
 from components.files.text_files import Lines, extension
 from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QUESTION_FIELDS, QuestionSource

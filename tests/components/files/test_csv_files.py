@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyarrow import csv as arrow_csv
 
 from components.files.csv_files import csv_line, escape_formula, unescape_formula
-from components.files.record_files import read_records
+from components.files.tables import read_records
 
 PIECES = ["a", "é", ",", '"', "\r", "\n", "\r\n", "\ufeff", "'", "=", "+", "-", "@", "\t", " ", "1", "\u2028", "\uff1d"]
 CELLS = st.lists(st.sampled_from(PIECES), max_size=6).map("".join)

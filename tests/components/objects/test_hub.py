@@ -7,7 +7,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from components.files.paths import file_digest, match_files, short_name
-from components.files.record_files import read_table
+from components.files.tables import read_table
 from components.objects.downloads import local_file, local_folder
 from components.objects.hub import pin_address, resolve_address
 from components.objects.mirror import show_addresses

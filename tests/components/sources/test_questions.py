@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from components.dsl.errors import InputError
-from components.files.record_files import Record
+from components.files.tables import Record
 from components.sources.questions import Question, QuestionSource, as_fields, parse_question, read_squad
 from components.sources.tagged_words import SentenceSource
 

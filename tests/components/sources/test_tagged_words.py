@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.dsl.errors import InputError
-from components.files.record_files import Record
+from components.files.tables import Record
 from components.files.text_files import Lines
 from components.sources.shared import KeptColumns
 from components.sources.tagged_words import Sentence, SentenceSource, parse_columns, parse_lists

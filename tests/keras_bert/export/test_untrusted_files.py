@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from onnx import helper
 
-from components.files.record_files import read_records
+from components.files.tables import read_records
 from keras_bert.core.folders import INPUT_NAMES
 from keras_bert.export.attachments import attach_entries
 from keras_bert.export.bundle import load_exported

@@ -1,4 +1,8 @@
-"""Rows with named fields, one at a time: JSON lines, CSV, TSV, Parquet and Arrow, recognized by the extension."""
+"""The reader of tables: JSON lines, CSV, TSV, Parquet and Arrow, by the extension; each row with its file and line.
+
+Rows come as records with named fields, or as blocks of whole rows. Text is parsed here, since pyarrow does not tell in
+which line a row starts, takes a stray quote for text, and refuses JSON lines whose fields have several types.
+"""
 
 import csv
 import itertools
@@ -6,14 +10,17 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.dsl.errors import InputError, nearest
-from components.files.arrow_files import read_columns
+from components.files.arrow_files import read_columns, read_plain_tables
 from components.files.columns import MissingColumnError, find_columns
 from components.files.csv_files import ESCAPED_COLUMN, unescape_formula
 from components.files.paths import match_files, short_name
 from components.files.text_files import COMPRESSIONS, Lines, extension, repair
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 JSON_LINES = (".jsonl", ".ndjson")
 RECORD_KINDS = (*JSON_LINES, ".csv", ".tsv", ".parquet", ".arrow")
@@ -26,6 +33,14 @@ _DOUBLED = re.compile(r'"(?=.*"".*")([^"]|"")+"', re.DOTALL)
 ABSENT = object()
 # In characters. Without a limit, a quote that is never closed would read the whole file into memory.
 _LONGEST_CELL = 1 << 28
+# Rows of JSON lines may have different fields. Their table has a single column with the lines, and these metadata.
+_LINE = "line"
+_LINES_METADATA = {b"rows": b"JSON lines"}
+# Rows and bytes of a block; one row may be longer.
+_BLOCK_ROWS = 256
+_BLOCK_BYTES = 1 << 20
+# Deeper values cannot be written, because Python limits recursion.
+_DEEPEST = 100
 
 
 class Record(NamedTuple):
@@ -55,6 +70,20 @@ class Record(NamedTuple):
     def name_in(self, path: str) -> str:
         """The place of this row in the files that a path matches, as `reviews.csv line 3`."""
         return f"{short_name(self.file, path)} {self.place}"
+
+
+class RowBlock(NamedTuple):
+    """Consecutive whole rows of a table.
+
+    Attributes:
+        rows: all columns; of JSON lines one column with the lines, see `are_lines`.
+        places: the place of each row, see `Record`.
+        problems: the reason why a row cannot be used, by the row's index in the block.
+    """
+
+    rows: "pa.Table"
+    places: list[str]
+    problems: dict[int, str]
 
 
 def is_record_file(file: str) -> bool:
@@ -94,9 +123,9 @@ def read_records(
             else:
                 yield Record(file, f"row {row}", values, None)
         return
-    lines = Lines(file, strict=strict)
-    if kind in JSON_LINES:
-        for place, line, problem in read_lines(lines):
+    header, _, rows = _read_text(file, strict=strict)
+    if header is None:
+        for place, (line,), problem in rows:
             values = parse_object(line, f"{file} {place}")
             for field in required:
                 if field not in values:
@@ -104,19 +133,60 @@ def read_records(
                     raise MissingColumnError(f"{file} {place} has no field {field!r}{hint}", field)
             yield Record(file, place, tuple([values.get(field, ABSENT) for field in fields]), problem, values)
         return
-    rows = read_cells(lines, tabs=kind == ".tsv")
-    _, header, _ = next(rows)
     present = [field for field in fields if field in header or field in required]
     advice = _FASTTEXT if header[0].startswith("__label__") else _NO_HEADER
-    columns: list[int | None] = [*find_columns(file, present, header, advice)]
-    columns = [columns[present.index(field)] if field in present else None for field in fields]
+    columns = dict(zip(present, find_columns(file, present, header, advice), strict=True))
     others = {name: column for column, name in enumerate(header) if header.count(name) == 1} if has_cells else {}
     for place, cells, problem in rows:
         if len(cells) != len(header):
             raise InputError(f"{file} {place} must have {len(header)} fields, got {len(cells)}")
         values = {name: cells[column] for name, column in others.items()}
-        chosen = tuple([ABSENT if column is None else cells[column] for column in columns])
+        chosen = tuple([cells[columns[field]] if field in columns else ABSENT for field in fields])
         yield Record(file, place, chosen, problem, values)
+
+
+def read_blocks(file: str) -> Iterator[RowBlock]:
+    """The whole rows of a table in order, empty lines left out, in memory that does not depend on their number.
+
+    A row with bytes that are not UTF-8, with too many or too few cells, or that is not a JSON object has a problem.
+
+    Raises:
+        InputError: the file is missing, broken as a whole, or has two columns of one name.
+    """
+    if extension(file) in (".parquet", ".arrow"):
+        row = 0
+        for table, problems in read_plain_tables(file, _BLOCK_ROWS):
+            yield RowBlock(table, [f"row {row + number}" for number in range(1, table.num_rows + 1)], problems)
+            row += table.num_rows
+        return
+    header, undecodable_names, rows = _read_text(file, strict=False)
+    if undecodable_names is not None:
+        raise InputError(f"{file} line 1 must be UTF-8, got {undecodable_names}")
+    if header is not None:
+        find_columns(file, tuple(header), header)
+    names, places, block, problems, size = header or [_LINE], list[str](), list[list[str]](), dict[int, str](), 0
+    for place, cells, undecodable in rows:
+        problem = undecodable or _find_problem(cells, header)
+        if problem is not None:
+            problems[len(places)] = problem
+        places.append(place)
+        block.append((cells + [""] * len(names))[: len(names)])
+        size += sum(map(len, block[-1]))
+        if len(places) == _BLOCK_ROWS or size >= _BLOCK_BYTES:
+            yield RowBlock(_string_table(block, names, has_lines=header is None), places, problems)
+            places, block, problems, size = [], [], {}, 0
+    if places:
+        yield RowBlock(_string_table(block, names, has_lines=header is None), places, problems)
+
+
+def are_lines(rows: "pa.Table") -> bool:
+    """Whether rows of a block are JSON lines."""
+    return rows.schema.metadata == _LINES_METADATA
+
+
+def parse_lines(rows: "pa.Table") -> list[dict[str, Any]]:
+    """The JSON objects of rows of JSON lines."""
+    return [json.loads(line) for line in rows[_LINE].to_pylist()]
 
 
 def read_table(
@@ -171,15 +241,50 @@ def parse_object(line: str, where: str) -> dict[str, Any]:
     return value
 
 
-def read_lines(lines: Lines) -> Iterator[tuple[str, str, str | None]]:
-    """The lines of a file that are not blank: the place of each, the line, and what could not be decoded in it."""
-    for line in lines:
-        problem = lines.take_problem()
-        if line.strip():
-            yield f"line {lines.number}", line, problem
+def _read_text(
+    file: str, *, strict: bool
+) -> tuple[list[str] | None, str | None, Iterator[tuple[str, list[str], str | None]]]:
+    """The names of the columns, None for JSON lines; what could not be decoded in them; and the rows, but blank ones.
+
+    A row is its place, its cells or its line, and what could not be decoded in its lines.
+    """
+    lines = Lines(file, strict=strict)
+    if extension(file) not in JSON_LINES:
+        rows = _read_cells(lines, tabs=extension(file) == ".tsv")
+        _, header, problem = next(rows)
+        return header, problem, rows
+    with_problems = ((f"line {lines.number}", line, lines.take_problem()) for line in lines)
+    return None, None, ((place, [line], problem) for place, line, problem in with_problems if line.strip())
 
 
-def read_cells(lines: Lines, *, tabs: bool) -> Iterator[tuple[str, list[str], str | None]]:
+def _find_problem(cells: list[str], header: list[str] | None) -> str | None:
+    """Why a row cannot be used; None if it can."""
+    if header is not None:
+        return None if len(cells) == len(header) else f"a row must have {len(header)} fields, got {len(cells)}"
+    (line,) = cells
+    try:
+        value = parse_object(line, "the line")
+    except InputError as error:
+        return str(error)
+    is_deep = line.count("[") + line.count("{") > _DEEPEST and _is_nested(value, _DEEPEST)
+    return f"the line must have at most {_DEEPEST} lists and objects inside each other, got more" if is_deep else None
+
+
+def _is_nested(value: Any, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_nested(item, levels - 1) for item in items)
+
+
+def _string_table(rows: list[list[str]], names: list[str], *, has_lines: bool) -> "pa.Table":
+    import pyarrow as pa
+
+    columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+    return pa.table(columns, names, metadata=_LINES_METADATA if has_lines else None)
+
+
+def _read_cells(lines: Lines, *, tabs: bool) -> Iterator[tuple[str, list[str], str | None]]:
     """The rows of a CSV or TSV file: the place of each, its cells, and what could not be decoded in its lines.
 
     The first row has the names of the columns. With `tabs`, tabs separate the cells, and quotes have no meaning, except

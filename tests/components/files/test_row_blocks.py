@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import ipc
 
-from components.answers.row_blocks import are_lines, column_values, read_blocks, texts_of
+from components.answers.cut_table import column_values, texts_of
 from components.dsl.errors import InputError
+from components.files.tables import are_lines, read_blocks
 
 # The second of these strings is not UTF-8; pyarrow does not look.
 BROKEN = pa.StringArray.from_buffers(3, *pa.array([b"a", b"\xff", b"b"], pa.binary()).buffers()[1:])

@@ -12,7 +12,7 @@ from pyarrow import ipc
 
 from components.dsl.errors import InputError
 from components.files.arrow_files import UnnamedClass
-from components.files.record_files import ABSENT, as_text, read_records, read_table
+from components.files.tables import ABSENT, as_text, read_records, read_table
 
 # No lone surrogates.
 CELLS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(["\r", "\n"]), max_size=8)
@@ -80,7 +80,7 @@ def test_semicolons_are_between_cells_where_the_first_line_has_no_comma(tmp_path
 
 
 def test_a_quote_that_is_never_closed_does_not_fill_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("components.files.record_files._LONGEST_CELL", 1000)
+    monkeypatch.setattr("components.files.tables._LONGEST_CELL", 1000)
     file = write(tmp_path, "a.csv", 'text\none\n"two\n' + "x\n" * 1000)
     with pytest.raises(InputError, match=r"line 3 must be valid csv, got field larger than field limit \(1000\)"):
         read(file, "text")
