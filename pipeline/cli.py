@@ -13,22 +13,24 @@ from rich.console import Console
 
 from components.dsl.errors import InputError
 from keras_bert.core.plugins import find_plugins
-from pipeline.commands.command import BAD_INPUT, FAILED, INTERRUPTED, PROGRAM
+from pipeline.commands.command import BAD_INPUT, FAILED, INTERRUPTED, OTHER_GOAL, PROGRAM
 from pipeline.orchestrator.step_command import without_keras_settings
 
-_LAST = "Other commands, also of plug-ins"
-GROUPS = {
+GROUPS: dict[str, tuple[str, ...]] = {
     "Make a model": ("init", "run", "schema"),
     "Use a model": ("predict", "describe", "check", "publish"),
-    "Choose settings": ("compare", "doctor"),
+    "Choose settings": (),
     "Look at runs, and clean up": ("show", "report", "diff", "gc"),
-    _LAST: ("step",),
+    OTHER_GOAL: ("step",),
 }
 
 
 def command_groups() -> dict[str, Sequence[str]]:
-    """Goal -> its commands; those of plug-ins come last."""
-    return {**GROUPS, _LAST: (*GROUPS[_LAST], *sorted(find_plugins("commands")))}
+    """Goal -> its commands, those of plug-ins behind the others."""
+    groups: dict[str, list[str]] = {goal: [*names] for goal, names in GROUPS.items()}
+    for name, plugin in sorted(find_plugins("commands").items()):
+        groups.setdefault(plugin.load().goal, []).append(name)
+    return {goal: names for goal, names in groups.items() if names}
 
 
 class Program(click.Group):

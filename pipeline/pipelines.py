@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.artifacts.evaluation import Blessing, Evaluation
-from components.artifacts.measurements import Diagnosis, Latency, StepCost
+from components.artifacts.measurements import Latency, StepCost
 from components.artifacts.pushed import Pushed
 from components.artifacts.standard import (
     Corpus,
@@ -18,7 +18,6 @@ from components.artifacts.standard import (
     Vocabulary,
 )
 from components.build_vocabulary import build_vocabulary
-from components.diagnose import diagnose
 from components.dsl.artifact import Artifact
 from components.dsl.component import Handle, Node
 from components.evaluate import evaluate
@@ -39,7 +38,6 @@ from components.sources.docstring_task import DocstringTask
 from components.sources.pushed_version import PreviousVersion
 from keras_bert.core.config import EncoderShape
 from keras_bert.options.pretraining import PretrainingRows
-from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
 from pipeline.capabilities import enabled_capabilities, kept_columns
 from pipeline.chains import (
@@ -247,16 +245,6 @@ def ladder_pipeline(
         evaluation, latency = measured.output(Evaluation), timed.output(Latency)
         outputs[name] = RungOutputs(chains[0].model(stages), edges[0], evaluation, latency)
     return Pipeline(settings.name, nodes), outputs
-
-
-def diagnosis_pipeline(settings: Settings, allowed_loss: float | None) -> tuple[Pipeline, Handle[Diagnosis]]:
-    """Measures the effect of quantization on the float model of the first seed."""
-    start, rows = wire_start(settings)
-    stages = [stage for stage in enabled_stages(settings) if stage != "quantization"]
-    model = wire_chains(settings, start, rows)[0].model(stages)
-    quantization = select_fields(settings.quantization, Quantization)
-    node = diagnose(model=model, examples=rows, quantization=quantization, allowed_loss=allowed_loss)
-    return Pipeline(settings.name, [node]), node.output(Diagnosis)
 
 
 def pipeline_of(name: str, handles: Sequence[Handle[Artifact]]) -> Pipeline:

@@ -21,7 +21,7 @@ LONGEST = (
     "tests/keras_bert/training/test_loop.py",
     "tests/keras_bert/training/test_trainer.py",
     "tests/test_docstrings.py",
-    "tests/test_compare.py",
+    "tests/plugins/compare/test_compare.py",
     "tests/plugins/search/test_search_within_limits.py",
     "tests/test_notebooks.py",
 )

@@ -56,6 +56,33 @@ precision = "float32"
 max_export_loss = 10.0
 below_baseline = "warn"
 """
+# A job of a checkpoint and rows as tests/components/tuning_job.py writes them.
+TUNING_JOB = """
+name = "small"
+max_length = 16
+[checkpoint]
+path = "model"
+[examples]
+train = "classification.tsv"
+[fine_tuning]
+steps = 6
+batch_size = 8
+xla = "off"
+validations = 1
+[student]
+intermediate_size = 16
+[distillation]
+steps = 4
+batch_size = 8
+xla = "off"
+[quantization]
+recipe = "dynamic_wi8"
+post_training = true
+calibration_batches = 1
+[export]
+lengths = [8]
+runtimes = ["tflite"]
+"""
 
 
 def without(*names: str) -> str:

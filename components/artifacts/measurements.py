@@ -1,7 +1,7 @@
 """Measurements of files, steps and models: each artifact holds one JSON file that `read` opens typed."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from components.dsl.artifact import RecordArtifact
 
@@ -47,30 +47,3 @@ class StepCost(RecordArtifact[PretrainingStepCosts]):
     """`cost.json`: {"lengths": [{"length": 64, "flops": ..., "seconds": ...}, ...], "bytes_an_entry": ...}."""
 
     record_file = "cost.json"
-
-
-class DiagnosisReport(NamedTuple):
-    """The effect of quantization on a float model, layer by layer.
-
-    Attributes:
-        score: {"float": ..., "quantized": ...}: the score before and after.
-        milliseconds: {"float": ..., "quantized": ...}: the time of one answer before and after.
-        distance: how far all outputs of the quantized model lie from those of the float model.
-        layers: for each layer the gain if it stays float, the largest gain first.
-        fix: the fewest layers that must stay float for an allowed loss; None if no allowed loss was given.
-    """
-
-    recipe: str
-    metric: str
-    rows: int
-    score: dict[str, float]
-    milliseconds: dict[str, float]
-    distance: float
-    layers: list[dict[str, Any]]
-    fix: dict[str, Any] | None
-
-
-class Diagnosis(RecordArtifact[DiagnosisReport]):
-    """`diagnosis.json`: the recipe, scores before and after, a record a layer, and which layers to leave float."""
-
-    record_file = "diagnosis.json"

@@ -23,17 +23,20 @@ DONE, FAILED, BAD_INPUT, REFUSED, INTERRUPTED = 0, 1, 2, 3, 130
 
 _ARTIFACT = "/artifacts/"
 
+OTHER_GOAL = "Other commands"
+
 
 class Verb(click.Command):
     """A command whose function takes all arguments as one object and a console, and returns the exit status.
 
     Args:
         example: the arguments of a command line that is likely to be useful, without the program's name.
+        goal: the heading below which the help of the program lists a command of a plug-in.
     """
 
-    def __init__(self, *arguments: Any, example: str, **settings: Any) -> None:
+    def __init__(self, *arguments: Any, example: str, goal: str = OTHER_GOAL, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
-        self.example = example
+        self.example, self.goal = example, goal
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the example."""

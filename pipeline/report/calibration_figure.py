@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from pipeline.report.figures import INK, PAGE_STYLE, as_svg
-from pipeline.views.loss_plot import COLORS
+from pipeline.views.plot_style import COLORS
 
 _SIZE = (3.5, 3.1)
 # Diameter in points of the largest mark, which belongs to the bin with the most rows.

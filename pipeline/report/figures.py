@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_bert.core.folders import write_whole
-from pipeline.views import loss_plot, pareto_plot
-from pipeline.views.loss_plot import COLORS, STYLE
+from pipeline.views import pareto_plot, plot_style
+from pipeline.views.plot_style import COLORS, STYLE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,7 +61,7 @@ def as_svg(figure: "Figure", description: str) -> str:
 
 
 # The code that all figures share; a change of it, or of the module of a figure, makes the cached figures invalid.
-_CODE = (Path(__file__), Path(loss_plot.__file__), Path(pareto_plot.__file__))
+_CODE = (Path(__file__), Path(plot_style.__file__), Path(pareto_plot.__file__))
 
 
 class FigureCache:

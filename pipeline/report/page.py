@@ -22,7 +22,7 @@ from pipeline.report.size_figure import draw_sizes, read_model_sizes
 from pipeline.report.step_graph import LEAST_SCALE, draw_steps
 from pipeline.report.training_figure import draw_training
 from pipeline.report.trainings import TrainingCurves, read_trainings
-from pipeline.views.loss_plot import COLORS
+from pipeline.views.plot_style import COLORS
 from pipeline.views.reports import check_output
 
 TEMPLATES = Path(__file__).parent / "templates"

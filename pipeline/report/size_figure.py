@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from components.artifacts.evaluation import Metrics
 from pipeline.report.figures import CARD, INK, PAGE_STYLE, as_svg
-from pipeline.views.loss_plot import COLORS, LOGARITHMIC_FROM, MARKERS, set_ticks
 from pipeline.views.pareto_plot import front_of, plot_score
+from pipeline.views.plot_style import COLORS, LOGARITHMIC_FROM, MARKERS, set_ticks
 
 # In inches; the last is the height of a line of the legend.
 _WIDTH, _HEIGHT, _LEGEND_LINE = 4.3, 2.9, 0.2

@@ -5,7 +5,7 @@ from typing import Any
 
 from pipeline.report.figures import PAGE_STYLE, as_svg
 from pipeline.report.trainings import Curve, TrainingCurves
-from pipeline.views.loss_plot import COLORS, MARKERS
+from pipeline.views.plot_style import COLORS, MARKERS
 
 # So many names fit beside a title.
 _FEW = 3

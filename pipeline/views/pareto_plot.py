@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.views.loss_plot import COLORS, LOGARITHMIC_FROM, MARKERS, STYLE, set_ticks
+from pipeline.views.plot_style import COLORS, LOGARITHMIC_FROM, MARKERS, STYLE, set_ticks
 from pipeline.views.reports import save_figure
 
 FILES = ("score_over_size.svg", "score_over_size.png")

@@ -29,7 +29,9 @@ _TEXT_OPTIONS = ("target", "method", "baseline", "steps", "compare_with", "out")
 _JOB_OPTIONS = ("rows", "set", "seeds")
 
 
-@click.command(cls=Verb, example='explain runs/pushed/reviews/1 "A film to remember." --out page.html')
+@click.command(
+    cls=Verb, goal="Use a model", example='explain runs/pushed/reviews/1 "A film to remember." --out page.html'
+)
 @click.argument(
     "model",
     type=PathOrAddress(),

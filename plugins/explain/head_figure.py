@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipeline.report.figures import CARD, PAGE_STYLE, as_svg
-from pipeline.views.loss_plot import COLORS, MARKERS
+from pipeline.views.plot_style import COLORS, MARKERS
 from plugins.explain.artifacts import HeadReport
 
 _SIZE = (3.9, 3.4)

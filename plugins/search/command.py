@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 _SEEDS = 3
 
 
-@click.command(cls=Verb, example="search reviews.toml --max-megabytes 3 --max-milliseconds 2 --minutes 60")
+@click.command(
+    cls=Verb, goal="Make a model", example="search reviews.toml --max-megabytes 3 --max-milliseconds 2 --minutes 60"
+)
 @job_argument(" with [examples]")
 @click.option(
     "--minutes",

@@ -9,7 +9,7 @@ from pipeline.report.figures import DARK_COLORS, NAMES
 from pipeline.report.size_figure import ModelPoint, draw_sizes
 from pipeline.report.training_figure import draw_training, short
 from pipeline.report.trainings import Curve, TrainingCurves
-from pipeline.views.loss_plot import COLORS
+from pipeline.views.plot_style import COLORS
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.cli import main
 from tests.components import tuning_job
-from tests.test_ladder import JOB
+from tests.tiny_job import TUNING_JOB
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("explain")
     tuning_job.write_checkpoint(folder)
     tuning_job.write_rows(folder, "classification")
-    (folder / "small.toml").write_text(JOB)
+    (folder / "small.toml").write_text(TUNING_JOB)
     return folder
 
 

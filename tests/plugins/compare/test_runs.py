@@ -12,12 +12,12 @@ from components.artifacts.measurements import StepCost
 from components.artifacts.standard import Model
 from components.dsl.artifact import Artifact
 from components.dsl.errors import InputError
-from pipeline.comparison.budget import Budget
-from pipeline.comparison.runs import prepare, train
-from pipeline.comparison.variants import ComparedVariant
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunFailedError, RunResult, StepResult
+from plugins.compare.budget import Budget
+from plugins.compare.runs import prepare, train
+from plugins.compare.variants import ComparedVariant
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 
 HISTORY = [
@@ -76,7 +76,7 @@ METRICS = {
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
     actual_runs = Runs(tmp_path)
-    monkeypatch.setattr("pipeline.comparison.runs.run_pipeline", actual_runs)
+    monkeypatch.setattr("plugins.compare.runs.run_pipeline", actual_runs)
     return actual_runs
 
 

@@ -11,10 +11,14 @@ from components.dsl.errors import InputError
 from pipeline.commands.command import DONE, PathOrAddress, Verb, job_options, load_job, read_overrides, refuse_options
 
 if TYPE_CHECKING:
-    from pipeline.comparison.runs import Record
+    from plugins.compare.runs import Record
 
 
-@click.command(cls=Verb, example="compare base.toml spans.toml --flops 2e14 --task sst2.toml --task ner.toml --seeds 3")
+@click.command(
+    cls=Verb,
+    goal="Choose settings",
+    example="compare base.toml spans.toml --flops 2e14 --task sst2.toml --task ner.toml --seeds 3",
+)
 @click.argument(
     "settings",
     metavar="JOB...",
@@ -52,14 +56,14 @@ def compare_command(options: SimpleNamespace, console: Console) -> int:
 
     All variants are scored on the same tasks and seeds. No students are trained, no model files are written.
     """
-    from pipeline.comparison.budget import Budget
-    from pipeline.comparison.content import make_content
-    from pipeline.comparison.runs import prepare, train
-    from pipeline.comparison.variants import load_variants
-    from pipeline.views.comparison import comparison_table
-    from pipeline.views.loss_plot import draw_losses
     from pipeline.views.reports import write_report
     from pipeline.views.terminal import Terminal, write
+    from plugins.compare.budget import Budget
+    from plugins.compare.content import make_content
+    from plugins.compare.loss_plot import draw_losses
+    from plugins.compare.runs import prepare, train
+    from plugins.compare.tables import comparison_table
+    from plugins.compare.variants import load_variants
 
     if options.stages:
         refuse_options(options, ["task", "flops", "minutes", "name"], "with --stages")
@@ -84,11 +88,11 @@ def compare_command(options: SimpleNamespace, console: Console) -> int:
 
 
 def _compare_stages(options: SimpleNamespace, console: Console) -> int:
-    from pipeline.comparison.ladder import find_rungs, run_ladder
-    from pipeline.views.comparison import ladder_table
     from pipeline.views.pareto_plot import draw_front
     from pipeline.views.reports import write_report
     from pipeline.views.terminal import Terminal, write
+    from plugins.compare.ladder import find_rungs, run_ladder
+    from plugins.compare.tables import ladder_table
 
     if len(options.settings) > 1:
         raise InputError(f"JOB must be one job with --stages, got {len(options.settings)}")

@@ -9,33 +9,8 @@ import pytest
 from pipeline.cli import main
 from pipeline.orchestrator.store import Store
 from tests.components import tuning_job
+from tests.tiny_job import TUNING_JOB as JOB
 
-JOB = """
-name = "small"
-max_length = 16
-[checkpoint]
-path = "model"
-[examples]
-train = "classification.tsv"
-[fine_tuning]
-steps = 6
-batch_size = 8
-xla = "off"
-validations = 1
-[student]
-intermediate_size = 16
-[distillation]
-steps = 4
-batch_size = 8
-xla = "off"
-[quantization]
-recipe = "dynamic_wi8"
-post_training = true
-calibration_batches = 1
-[export]
-lengths = [8]
-runtimes = ["tflite"]
-"""
 RUNGS = ("teacher", "student", "quantization", "student+quantization")
 
 
@@ -151,9 +126,17 @@ def test_a_doctor_looks_into_the_same_job(job: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("text", "more", "message"),
     [
-        (JOB[: JOB.index("[quantization]")], [], "there must be [examples] and a [quantization] to look into"),
+        (
+            JOB[: JOB.index("[quantization]")],
+            [],
+            "there must be [examples] and a [quantization] to look into",
+        ),
         (JOB, ["--fix", "-1"], "--fix must be from 0 to 100 points, got -1"),
-        (JOB, ["--set", "quantization.recipe=float16"], "quantization.recipe must have integers to be diagnosed, got"),
+        (
+            JOB,
+            ["--set", "quantization.recipe=float16"],
+            "quantization.recipe must have integers to be diagnosed, got",
+        ),
     ],
 )
 def test_what_a_doctor_cannot_look_into(

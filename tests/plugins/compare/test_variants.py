@@ -6,9 +6,9 @@ import pytest
 
 from components.dsl.errors import InputError
 from pipeline.cli import main
-from pipeline.comparison.budget import Budget
-from pipeline.comparison.variants import _VALIDATIONS, ComparedVariant, load_variants
 from pipeline.job.files import load_settings
+from plugins.compare.budget import Budget
+from plugins.compare.variants import _VALIDATIONS, ComparedVariant, load_variants
 from tests.tiny_job import without, write_job
 
 AFTER = ("examples", "fine_tuning", "student", "distillation", "quantization", "evaluation")
@@ -127,7 +127,7 @@ def test_refuses_files_that_cannot_be_compared(job: Path, files: str, tasks: str
 
 
 def test_the_variants_and_tasks_in_the_repository_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.comparison.variants.check_data", lambda settings: None)
+    monkeypatch.setattr("plugins.compare.variants.check_data", lambda settings: None)
     folder = Path(__file__).parents[3] / "benchmarks" / "compare"
     tasks = [folder / f"{name}.toml" for name in ("sst2", "wnut17")]
     files = sorted(set(folder.glob("*.toml")) - {*tasks, folder / "base.toml"})
@@ -147,7 +147,7 @@ def test_without_a_budget_a_checkpoint_may_stand_beside_a_corpus(job: Path) -> N
 
 def test_data_is_looked_at_once(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    monkeypatch.setattr("pipeline.comparison.variants.check_data", seen.append)
+    monkeypatch.setattr("plugins.compare.variants.check_data", seen.append)
     variants = load_all(job, "base spans start", "second first", "max_length=16", budget=None)
     assert seen == [*variants[0].tasks.values(), variants[2].tasks["second"]]
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from components.dsl.errors import prefixed_errors
 from components.training.model_folder import HISTORY_FILE
-from pipeline.comparison.budget import Budget, PretrainingCost
-from pipeline.comparison.variants import ComparedVariant
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunFailedError, RunResult, run_pipeline
 from pipeline.pipelines import ComparedTask, comparison_pipeline, cost_pipeline
+from plugins.compare.budget import Budget, PretrainingCost
+from plugins.compare.variants import ComparedVariant
 
 Record = dict[str, Any]
 

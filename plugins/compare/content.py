@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from pipeline.comparison.budget import Budget
-from pipeline.comparison.differences import LEVEL, half_width, paired_difference, significant
-from pipeline.comparison.runs import Record
-from pipeline.comparison.variants import ComparedVariant
+from plugins.compare.budget import Budget
+from plugins.compare.differences import LEVEL, half_width, paired_difference, significant
+from plugins.compare.runs import Record
+from plugins.compare.variants import ComparedVariant
 
 # The name of the mean over several tasks.
 AVERAGE = "average"

@@ -6,7 +6,7 @@ import pytest
 
 from components.artifacts.measurements import LengthCost, PretrainingStepCosts, StepCost
 from components.dsl.errors import InputError
-from pipeline.comparison.budget import Budget, PretrainingCost
+from plugins.compare.budget import Budget, PretrainingCost
 
 
 def cost(folder: Path, *entries: dict[str, float]) -> PretrainingCost:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.views.comparison import comparison_table
+from plugins.compare.tables import comparison_table
 from tests.pipeline.views.contents import cells, content, headings, lines_of, pretraining, score, screen
 
 CLEAR = {"mean": 0.02, "low": 0.01, "high": 0.03, "p": 0.01, "significant": True, "holm": True}

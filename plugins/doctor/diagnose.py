@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from components.artifacts.measurements import Diagnosis, DiagnosisReport
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.step_folders import report_progress
@@ -14,12 +13,13 @@ from components.training.model_folder import read_model
 from components.training.on_rows import training_rows
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
+from plugins.doctor.artifacts import Diagnosis, DiagnosisReport
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from keras_bert.compress.diagnosis import QuantizationDiagnosis
     from keras_bert.tasks.base import Task
+    from plugins.doctor.layers import QuantizationDiagnosis
 
 # The number of tokens of the rows that files are timed with, unless the model takes fewer.
 _TIMED_LENGTH = 128
@@ -45,10 +45,10 @@ def diagnose(
     With `allowed_loss`, the smallest set of layers is searched that must stay float to lose no more than this. The loss
     is in points of the task's main metric on the first `rows` validation rows.
     """
-    from keras_bert.compress.diagnosis import QuantizationDiagnosis
     from keras_bert.compress.quantization_parameters import QuantizationParameters
     from keras_bert.data.task_batches import task_batches
     from keras_bert.models.encoder import input_names
+    from plugins.doctor.layers import QuantizationDiagnosis
 
     task = read_model(model)
     network = task.network()
@@ -109,7 +109,7 @@ class _Score:
 def _find_float_layers(
     quantized: "QuantizationDiagnosis", order: "Sequence[str]", score: _Score, floor: float
 ) -> dict[str, Any]:
-    from keras_bert.compress.diagnosis import search_float_layers
+    from plugins.doctor.layers import search_float_layers
 
     def score_with(layers: "Sequence[str]") -> float:
         with quantized.aware.float_products(layers):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from pipeline.comparison.ladder import _with_shares, find_rungs
+from plugins.compare.ladder import _with_shares, find_rungs
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 
 ALL = "[student]\nnum_layers = 1\n[pruning]\n[quantization]\n"

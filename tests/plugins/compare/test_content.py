@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.comparison.budget import Budget
-from pipeline.comparison.content import AVERAGE, make_content
-from pipeline.comparison.variants import ComparedVariant
+from plugins.compare.budget import Budget
+from plugins.compare.content import AVERAGE, make_content
+from plugins.compare.variants import ComparedVariant
 from tests.pipeline.settings.texts import CORPUS, load
 
 

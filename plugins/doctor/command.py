@@ -9,7 +9,7 @@ from components.dsl.errors import InputError
 from pipeline.commands.command import DONE, Verb, job_argument, job_options, load_job
 
 
-@click.command(cls=Verb, example="doctor reviews.toml --fix 0.3")
+@click.command(cls=Verb, goal="Choose settings", example="doctor reviews.toml --fix 0.3")
 @job_argument(" with [quantization]")
 @click.option(
     "--fix",
@@ -25,10 +25,10 @@ def doctor_command(options: SimpleNamespace, console: Console) -> int:
     """
     from keras_bert.options.quantization import RECIPES
     from pipeline.orchestrator.runner import run_to_end
-    from pipeline.pipelines import diagnosis_pipeline
-    from pipeline.views.diagnosis import diagnosis_table, draw_gains
     from pipeline.views.reports import write_report
     from pipeline.views.terminal import Terminal, write
+    from plugins.doctor.table import diagnosis_table, draw_gains
+    from plugins.doctor.wiring import diagnosis_pipeline
 
     settings = load_job(options.settings, options, console)
     if settings.examples is None or settings.quantization is None:

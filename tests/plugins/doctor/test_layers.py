@@ -3,11 +3,11 @@
 import keras
 import pytest
 
-from keras_bert.compress.diagnosis import QuantizationDiagnosis, search_float_layers
 from keras_bert.compress.ranges import sublayers
 from keras_bert.layers.dense import Dense
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.token_classification import build_tagger
+from plugins.doctor.layers import QuantizationDiagnosis, search_float_layers
 from tests.keras_bert.compress import tiny
 from tests.keras_bert.models.test_encoder import randomize
 

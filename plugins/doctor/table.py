@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pipeline.views.loss_plot import COLORS, STYLE
+from pipeline.views.plot_style import COLORS, STYLE
 from pipeline.views.reports import save_figure
 from pipeline.views.tables import Table
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.views.loss_plot import FILES, draw_losses, spread
+from plugins.compare.loss_plot import FILES, draw_losses, spread
 from tests.pipeline.views.contents import content, pretraining
 
 LINES = {

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError, prefixed_errors
-from pipeline.comparison.budget import Budget
 from pipeline.job.checks import check_data
 from pipeline.job.files import Tables, make_settings, merge_tables, read_tables
 from pipeline.settings.schema import Settings
+from plugins.compare.budget import Budget
 
 # The keys that a task may set; all others belong to the variants.
 TASK_KEYS = (

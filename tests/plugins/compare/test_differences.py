@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from pipeline.comparison.differences import half_width, paired_difference, significant
+from plugins.compare.differences import half_width, paired_difference, significant
 
 
 def test_three_seeds_by_hand() -> None:
