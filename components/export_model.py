@@ -52,7 +52,7 @@ def export_model(
 ) -> None:
     """Writes a model's files for other runtimes, and compares each with the model.
 
-    `model.onnx` is for ONNX Runtime, `model.mlpackage` for Core ML, `model_mediapipe.tflite` for MediaPipe Tasks, the
+    `model.onnx` is for ONNX Runtime, `model_mediapipe.tflite` for MediaPipe Tasks, the
     folder `transformers_js` for transformers.js and Optimum, the others are for LiteRT; `model_text.tflite` takes text.
     A quantized model gives a `model.tflite` by its recipe; a float model only gives `model_float32.tflite`.
 

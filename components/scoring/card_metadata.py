@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from components.artifacts.evaluation import Metrics
 from components.scoring.registry import TASK_SCORING
-from keras_bert.core.folders import COREML_FILE, ONNX_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.export.targets.registry import FILES
 
 if TYPE_CHECKING:
     from components.sources.checkpoint import CheckpointOrigin
-
-_TAGS = {TFLITE_FILE: "tflite", TFLITE_FLOAT_FILE: "tflite", ONNX_FILE: "onnx", COREML_FILE: "coreml"}
 
 
 def render_metadata(
@@ -43,7 +41,7 @@ def render_metadata(
             )
             for metric, score in metrics.shipped_model.metrics.items()
         ],
-        tags=sorted({tag for file, tag in _TAGS.items() if file in records}),
+        tags=sorted({file.tag for file in FILES if file.tag and file.name in records}),
         **({} if origin is None else origin.license),
     )
     return f"---\n{data.to_yaml()}\n---\n"

@@ -35,8 +35,8 @@ def find_accelerator(name: str) -> Accelerator:
     if name not in by_lower_case.values():
         nearest = by_lower_case[difflib.get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0)[0]]
         raise AcceleratorError(
-            f"an accelerator must be one of those that are installed ({', '.join(kinds)}; Core ML is in "
-            f"export.runtimes), got {name!r}; nearest: {nearest!r}"
+            f"an accelerator must be one of those that are installed ({', '.join(kinds)}; other targets are "
+            f"in export.runtimes), got {name!r}; nearest: {nearest!r}"
         )
     return next(kind for kind in kinds.values() if name in kind.chips)(name)
 

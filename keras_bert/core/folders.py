@@ -56,12 +56,7 @@ ATTACHMENTS_FOLDER = SAVED_MODEL_PARTS[-1]
 CALIBRATION_FILE = "assets/calibration.txt"
 # The file of a pushed folder that `predict` uses is the first of these that exists.
 ANSWERING_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE, SAVED_MODEL_FILE)
-# For Core ML: a folder that Apple's tools treat as one file, and the graph in it.
-COREML_FOLDER = "model.mlpackage"
-COREML_FILE = f"{COREML_FOLDER}/Data/com.apple.CoreML/model.mlmodel"
-# The folders with the rest of a model beside the file of its graph.
-MODEL_PARTS = {SAVED_MODEL_FILE: SAVED_MODEL_PARTS, Path(COREML_FILE).name: ("weights",)}
-# The settings of a file that has none attached are at most so many folders above it, as for Core ML.
+# The settings of a file that has none attached are at most so many folders above it.
 LEVELS_ABOVE = 4
 # For MediaPipe Tasks; quantized if the model is.
 MEDIAPIPE_FILE = "model_mediapipe.tflite"
@@ -90,6 +85,13 @@ WEB_STATIC_FILE = f"{WEB_FOLDER}/onnx/model_int8.onnx"
 WEB_FILES = (WEB_FILE, WEB_HALF_FILE, WEB_INT8_FILE, WEB_STATIC_FILE)
 
 _PATTERN = re.compile(r"[*?\[\\]")
+
+
+def model_parts(file: str) -> tuple[str, ...]:
+    """The folders with the rest of a model beside the file of its graph; in a format of a plug-in it is `weights`."""
+    if file.endswith(SAVED_MODEL_FILE):
+        return SAVED_MODEL_PARTS
+    return () if file.endswith((".tflite", ".onnx")) else ("weights",)
 
 
 @contextmanager

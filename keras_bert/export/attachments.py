@@ -2,7 +2,7 @@
 
 A `.tflite` file has them in a zip archive after the model, as LiteRT's metadata has its associated files, and `unzip`
 opens it; an `.onnx` file has them as metadata entries; a SavedModel, given its `saved_model.pb`, in the folder
-`assets.extra` beside it. Runtimes ignore all of them. Nothing is attached to an `.mlpackage`.
+`assets.extra` beside it. Runtimes ignore all of them. Nothing is attached to the format of a plug-in.
 
 The first attached file is a digest of the model: a runtime that opens a damaged model may end the process, or give
 wrong outputs without an error (docs/decisions/0029-model-files-hold-a-digest.md).
@@ -16,8 +16,8 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from keras_bert.core.folders import ATTACHMENTS_FOLDER, COREML_FILE, SAVED_MODEL_FILE
-from keras_bert.export.files import list_parts
+from keras_bert.core.folders import ATTACHMENTS_FOLDER, SAVED_MODEL_FILE
+from keras_bert.export.files import find_opener, list_parts
 
 DIGEST_FILE = "digest.json"
 # The entry `sums.N` has the digests of the files attached with it. A zip archive has checksums of its own.
@@ -120,10 +120,13 @@ def _read_entries(path: Path) -> dict[str, bytes]:
         attached = sorted((path.parent / ATTACHMENTS_FOLDER).glob("*"))
         _check_size(path, sum(file.stat().st_size for file in attached))
         return {file.name: file.read_bytes() for file in attached}
-    if path.name == Path(COREML_FILE).name:
-        return {}
     if path.suffix != ".tflite":
-        raise ValueError(f"{path} must be a .tflite or .onnx file, or a {SAVED_MODEL_FILE}")
+        if find_opener(path) is None:
+            raise ValueError(
+                f"{path} must be a .tflite or .onnx file, or a {SAVED_MODEL_FILE}; no plug-in that is installed opens "
+                f"other files of this name"
+            )
+        return {}
     if not zipfile.is_zipfile(path):
         return {}
     try:

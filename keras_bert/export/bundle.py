@@ -8,7 +8,6 @@ from typing import Any
 
 from keras_bert.core.folders import (
     ANSWERING_FILES,
-    COREML_FILE,
     LEVELS_ABOVE,
     METRICS_FILE,
     MODEL_FILE,
@@ -132,8 +131,8 @@ def _load(folder: Path, file: Path, num_threads: int) -> Task:
         if (folder / name).is_file() and (folder / name).read_bytes() != attached[name]:
             way_out = f"load {file} alone to read the attached one"
             raise ValueError(f"{folder / name} must equal the file attached to {file.name}, but differs: {way_out}")
-    # A damaged model may crash LiteRT; ONNX Runtime and coremltools raise an error.
-    if file.suffix not in (".onnx", Path(COREML_FILE).suffix) or DIGEST_FILE in attached:
+    # A damaged model may crash LiteRT; ONNX Runtime raises an error.
+    if file.suffix == ".tflite" or file.name == SAVED_MODEL_FILE or DIGEST_FILE in attached:
         check_integrity(file)
     tokenizer = load_eager_tokenizer(folder)
     model: Any

@@ -2,14 +2,12 @@
 
 import dataclasses
 import shutil
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from keras_bert.core.folders import (
-    COREML_FILE,
-    COREML_FOLDER,
     MEDIAPIPE_FILE,
-    MODEL_PARTS,
     ONNX_FILE,
     SAVED_MODEL_FILE,
     TEXT_FILE,
@@ -19,7 +17,9 @@ from keras_bert.core.folders import (
     WEB_HALF_FILE,
     WEB_INT8_FILE,
     WEB_STATIC_FILE,
+    model_parts,
 )
+from keras_bert.core.plugins import find_plugins
 
 # The numbers of a file: those of the model's quantization recipe, or float32 where it has none; float32; float16; int8
 # whose activation ranges are measured row by row; int8 with the activation ranges of the model.
@@ -35,6 +35,9 @@ class ExportedFile:
         card_line: the line in the model card, a format string for the file's entry in `export.json`.
         takes_ids: whether the inputs are token ids rather than text; such files have golden outputs.
         takes_pairs: whether the input may be a pair of texts.
+        tag: the tag of its format on the Hugging Face hub; empty if there is none.
+        open: opens a file of a plug-in's own format in a runtime, such as `FixedLengthModel`; None for other formats.
+        describe: reads what the folder of such a file says of its model, or raises ValueError; None likewise.
     """
 
     name: str
@@ -42,6 +45,9 @@ class ExportedFile:
     card_line: str
     takes_ids: bool = True
     takes_pairs: bool = True
+    tag: str = ""
+    open: Callable[[Path], Any] | None = None
+    describe: Callable[[Path], dict[str, Any]] | None = None
 
     @property
     def is_self_contained(self) -> bool:
@@ -53,17 +59,21 @@ class ExportedFile:
 
 
 LITERT = ExportedFile(
-    TFLITE_FILE, "model", "weights {weights}; activations {activations}; for LiteRT; signatures for {lengths} tokens"
+    TFLITE_FILE,
+    "model",
+    "weights {weights}; activations {activations}; for LiteRT; signatures for {lengths} tokens",
+    tag="tflite",
 )
-LITERT_FLOAT = ExportedFile(TFLITE_FLOAT_FILE, "float32", "float32, for LiteRT; signatures for {lengths} tokens")
-ONNX = ExportedFile(ONNX_FILE, "float32", "float32, for ONNX Runtime; any batch and any length up to {lengths} tokens")
+LITERT_FLOAT = ExportedFile(
+    TFLITE_FLOAT_FILE, "float32", "float32, for LiteRT; signatures for {lengths} tokens", tag="tflite"
+)
+ONNX = ExportedFile(
+    ONNX_FILE, "float32", "float32, for ONNX Runtime; any batch and any length up to {lengths} tokens", tag="onnx"
+)
 SAVED_MODEL = ExportedFile(
     SAVED_MODEL_FILE,
     "float32",
     "float32, for TensorFlow Serving, with `variables` and `assets`; text or ids; any batch, any length",
-)
-COREML = ExportedFile(
-    COREML_FILE, "float16", f"weights {{weights}}; for Core ML, `{COREML_FOLDER}`; functions for {{lengths}} tokens"
 )
 MEDIAPIPE = ExportedFile(
     MEDIAPIPE_FILE,
@@ -88,12 +98,19 @@ WEB_STATIC = ExportedFile(
     WEB_STATIC_FILE, "static_int8", 'weights {weights}; activations {activations}; `dtype: "int8"`'
 )
 # Those of the targets that are no plug-ins, in the order of the model card.
-CORE_FILES = (LITERT, LITERT_FLOAT, ONNX, SAVED_MODEL, COREML, MEDIAPIPE, TEXT, WEB, WEB_HALF, WEB_INT8, WEB_STATIC)
+CORE_FILES = (LITERT, LITERT_FLOAT, ONNX, SAVED_MODEL, MEDIAPIPE, TEXT, WEB, WEB_HALF, WEB_INT8, WEB_STATIC)
+
+
+def find_opener(file: Path) -> Callable[[Path], Any] | None:
+    """What opens a file in a format that only the export target of a plug-in knows; None for other files."""
+    targets = (entry.load() for entry in find_plugins("export_targets").values())
+    files: Iterable[ExportedFile] = (written for target in targets for written in target.written)
+    return next((written.open for written in files if written.open and Path(written.name).name == file.name), None)
 
 
 def list_parts(file: Path) -> list[Path]:
-    """The files of an exported model: one, or those of a SavedModel or an `.mlpackage`, given the file of its graph."""
-    folders = (file.parent / part for part in MODEL_PARTS.get(file.name, ()))
+    """The files of an exported model: one, or those in the folders of its parts beside the file of its graph."""
+    folders = (file.parent / part for part in model_parts(file.name))
     return [file, *(part for folder in folders for part in sorted(folder.rglob("*")) if part.is_file())]
 
 

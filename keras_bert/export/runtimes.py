@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from keras_bert.core.folders import (
-    COREML_FILE,
     END_LOGITS,
     LOGITS,
     SAVED_MODEL_FILE,
@@ -18,6 +17,7 @@ from keras_bert.core.folders import (
     START_LOGITS,
     temporary_folder,
 )
+from keras_bert.export.files import find_opener
 
 # Our name of an input -> transformers' name.
 INPUTS = {"token_ids": "input_ids", "padding_mask": "attention_mask", "segment_ids": "token_type_ids"}
@@ -34,6 +34,7 @@ def our_outputs(outputs: Mapping[str, Any], pair: Callable[[Any, Any], Any]) -> 
 Array = np.ndarray[Any, Any]
 
 SIGNATURE = "serve_{length}"
+LENGTH = re.compile(SIGNATURE.format(length=r"(\d+)"))
 # The output of a classifier in a file for MediaPipe; other files have logits.
 PROBABILITIES = "probabilities"
 # Signatures of files with text as input, and the names of their inputs.
@@ -134,9 +135,7 @@ class TFLiteModel(FixedLengthModel):
             raise ValueError(f"{path} must be a .tflite file: {_in_one_line(error)}") from error
         names = interpreter.get_signature_list()
         runners = {
-            int(match[1]): interpreter.get_signature_runner(name)
-            for name in names
-            if (match := _LENGTH.fullmatch(name))
+            int(match[1]): interpreter.get_signature_runner(name) for name in names if (match := LENGTH.fullmatch(name))
         }
         if not runners:
             raise ValueError(f"{path} must have signatures named {SIGNATURE}, got {names}")
@@ -144,25 +143,6 @@ class TFLiteModel(FixedLengthModel):
         details = longest.get_output_details()
         shapes = {name: tuple(int(size) for size in details[name]["shape"]) for name in details}
         super().__init__(runners, longest.get_input_details(), shapes)
-
-
-class CoreMLModel(FixedLengthModel):
-    """Runs an `.mlpackage`, given its `model.mlmodel`, in an interpreter: Core ML itself only runs on Apple systems."""
-
-    name = "an interpreter of Core ML's operations"
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        from keras_bert.export.mil import read_functions
-
-        functions = {
-            int(match[1]): function
-            for name, function in read_functions(Path(path)).items()
-            if (match := _LENGTH.fullmatch(name))
-        }
-        if not functions:
-            raise ValueError(f"{path} must have functions named {SIGNATURE}, found none")
-        longest = functions[max(functions)]
-        super().__init__(functions, longest.inputs, longest.outputs)
 
 
 class LogProbabilityClassifier:
@@ -312,14 +292,14 @@ def open_file(
 ) -> FixedLengthModel | OnnxModel | SavedModel:
     """Opens an exported file in its runtime; `max_length` is for files that do not contain it, `.onnx` and SavedModels.
 
-    A SavedModel runs on the threads of TensorFlow, an `.mlpackage`, given its `model.mlmodel`, on NumPy's.
+    A SavedModel runs on the threads of TensorFlow, a file in the format of a plug-in as the plug-in says.
     """
     if Path(file).name == SAVED_MODEL_FILE:
         return SavedModel(file, max_length)
     if os.fspath(file).endswith(".onnx"):
         return OnnxModel(file, max_length, num_threads)
-    if Path(file).name == Path(COREML_FILE).name:
-        return CoreMLModel(file)
+    if not os.fspath(file).endswith(".tflite") and (open_format := find_opener(Path(file))) is not None:
+        return open_format(Path(file))
     return TFLiteModel(file, num_threads)
 
 
@@ -329,7 +309,6 @@ def _in_one_line(error: Exception) -> str:
 
 
 _LONGEST_REASON = 500
-_LENGTH = re.compile(SIGNATURE.format(length=r"(\d+)"))
 
 
 def _as_keras_output(outputs: dict[str, Any]) -> Any:

@@ -19,11 +19,11 @@ from typing import Any
 from keras_bert.core.folders import (
     LEVELS_ABOVE,
     METRICS_FILE,
-    MODEL_PARTS,
     TASK_FILE,
     TOKENIZER_FILES,
     WEIGHT_FILES,
     hint_of_model,
+    model_parts,
 )
 
 logger = logging.getLogger(__name__)
@@ -147,7 +147,7 @@ class HubAddress:
         path = PurePosixPath(self.path)
         settings = (TASK_FILE, METRICS_FILE, *TOKENIZER_FILES)
         above = {str(folder / name) for folder in path.parents[:LEVELS_ABOVE] for name in settings}
-        parts = tuple(f"{path.parent / part}/" for part in MODEL_PARTS.get(path.name, ()))
+        parts = tuple(f"{path.parent / part}/" for part in model_parts(path.name))
         beside = [name for name in self.list_files() if name in above or name.startswith(parts)]
         return dataclasses.replace(self, path="").fetch([self.path, *beside]) / self.path
 

@@ -8,7 +8,7 @@ from keras_bert.core.checks import check
 from keras_bert.core.plugins import find_plugins
 from keras_bert.core.validation import validated_dataclass
 
-CORE_RUNTIMES = ("tflite", "onnx", "saved_model", "coreml", "mediapipe", "transformers_js", "tflite_text")
+CORE_RUNTIMES = ("tflite", "onnx", "saved_model", "mediapipe", "transformers_js", "tflite_text")
 
 
 def list_runtimes() -> list[str]:
@@ -31,13 +31,12 @@ class Export:
     """Settings of the export of a model.
 
     Attributes:
-        lengths: numbers of tokens, at least 3 and all different, of the signatures of a `.tflite` file and the
-            functions of an `.mlpackage`; a text runs in the shortest one that holds it. The longest input of the model
-            is added, and longer lengths are left out.
+        lengths: numbers of tokens, at least 3 and all different, of the signatures of a `.tflite` file; a text runs in
+            the shortest one that holds it. The longest input of the model is added, and longer lengths are left out.
         runtimes: the runtimes to write files for, all different: `tflite` for LiteRT, `onnx` for ONNX Runtime,
-            `saved_model` for TensorFlow Serving, `coreml` for Core ML (needs the
-            extra `accelerators`), `mediapipe` for MediaPipe Tasks, `transformers_js` for a folder for transformers.js
-            and Optimum, `tflite_text` for LiteRT with the operations of tensorflow-text, a file that takes text.
+            `saved_model` for TensorFlow Serving, `mediapipe` for MediaPipe Tasks, `transformers_js` for a folder for
+            transformers.js and Optimum, `tflite_text` for LiteRT with the operations of tensorflow-text, a file that
+            takes text; plug-ins have others.
         opset: version of ONNX' operator set, 14 to 18.
         accelerators: the accelerators that the `.tflite` file is compiled for, by the names that plug-ins give to
             chips and engines, all different. A plug-in may require that the file runs whole, with the answers of the

@@ -18,7 +18,7 @@ from pipeline.commands.command import DONE, PathOrAddress, Verb, json_option, re
     required=True,
     type=PathOrAddress(),
     metavar="FILE...",
-    help=".tflite, .onnx or .mlpackage, as pushed.",
+    help="A .tflite or .onnx file, or a folder of a plug-in's format, as pushed.",
 )
 @click.option(
     "--accelerators",

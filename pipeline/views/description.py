@@ -12,8 +12,6 @@ from components.artifacts.evaluation import Metrics
 from components.dsl.errors import InputError
 from components.scoring.model_card import calibration_lines, format_score, name_thresholds
 from keras_bert.core.folders import (
-    COREML_FILE,
-    COREML_FOLDER,
     ONNX_FILE,
     SAVED_MODEL_FILE,
     TASK_FILE,
@@ -23,21 +21,27 @@ from keras_bert.core.folders import (
 )
 from keras_bert.export.attachments import read_attachments
 from keras_bert.export.files import count_bytes
+from keras_bert.export.targets.registry import FILES
 from pipeline.views.tables import Table
 from pipeline.views.terminal import cells
 
 _READ = ("task", "export", "metrics", "origin")
 _ATTACHED = ", ".join(f"{name}.json" for name in _READ)
-_IN_METADATA = ("max_length", "labels", "thresholds", "lengths")
 _MOST_LABELS = 12
 
 
 def read_description(file: Path) -> dict[str, Any]:
     """The settings, labels, export, figures and origin that travel in a pushed file."""
-    if file.suffix == Path(COREML_FOLDER).suffix:
-        return _read_package(file)
+    # The folders that are models in formats of plug-ins.
+    packages = {Path(Path(written.name).parts[0]).suffix: written.describe for written in FILES if written.describe}
+    if (describe := packages.get(file.suffix)) is not None:
+        try:
+            return describe(file)
+        except ValueError as error:
+            raise InputError(str(error)) from None
     if not file.is_file():
-        raise InputError(f"{file} must be a .tflite or .onnx file, a {SAVED_MODEL_FILE} or an .mlpackage, found none")
+        *kinds, last_kind = (".tflite", ".onnx", SAVED_MODEL_FILE, *packages)
+        raise InputError(f"{file} must be a {', '.join(kinds)} or {last_kind}, found none")
     try:
         held = read_attachments(file)
     except ValueError as error:
@@ -64,26 +68,6 @@ def read_description(file: Path) -> dict[str, Any]:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{file} must hold {_ATTACHED} as they are written here, got {error!r}") from None
     return content
-
-
-def _read_package(package: Path) -> dict[str, Any]:
-    """The metadata of an `.mlpackage`, which has no attachments, and its operations."""
-    from keras_bert.export.mil import count_operations, read_specification
-    from keras_bert.export.targets.base import ModelTraits
-    from keras_bert.export.targets.coreml import CoreML
-
-    if obstacle := CoreML().find_obstacle(ModelTraits()):
-        raise InputError(f"{package} cannot be read: {obstacle}")
-    file = package / Path(COREML_FILE).relative_to(COREML_FOLDER)
-    try:
-        held = dict(read_specification(file).description.metadata.userDefined)
-        settings = {name: json.loads(held[name]) for name in _IN_METADATA if name in held}
-        task = {**settings, "task": held["task"], "max_length": settings["max_length"]}
-        export = {"lengths": settings["lengths"]}
-        operations = count_operations(file)
-    except (KeyError, ValueError, StopIteration) as error:
-        raise InputError(f"{package} must be an .mlpackage that was exported here: {error}") from None
-    return {"file": package.name, "bytes": count_bytes(file), "task": task, "export": export, "operations": operations}
 
 
 def show_description(content: Mapping[str, Any], console: Console) -> None:

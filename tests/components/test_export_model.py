@@ -84,8 +84,7 @@ def reports():
 @pytest.fixture(scope="module")
 def edge(student, examples, reports, tmp_path_factory):
     edge = EdgeModel(tmp_path_factory.mktemp("edge"))
-    # Another environment has the library for Core ML.
-    export = Export(lengths=(8, 64), runtimes=tuple(name for name in CORE_RUNTIMES if name != "coreml"))
+    export = Export(lengths=(8, 64), runtimes=CORE_RUNTIMES)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("components.dsl.step_folders._sink", lambda *report: reports.append(report))
         export_model.run(model=student, examples=examples, edge=edge, export=export)

@@ -22,6 +22,7 @@ from components.push import ALWAYS_FILES, push
 from components.sources.pushed_version import list_versions
 from components.sources.search_texts import SearchTexts
 from keras_bert.export.attachments import DIGEST_FILE, read_attachments
+from keras_bert.export.targets.registry import FILES
 
 # Locks a folder, prints a line when it has the lock, and waits.
 HOLD = (
@@ -172,9 +173,10 @@ def test_pushes_all_files_of_a_saved_model_with_calibration(tmp_path: Path, monk
     # It would run the model, which is a stub here.
     monkeypatch.setattr("keras_bert.clients.golden.add_calibrated_answers", lambda folder: None)
     edge = EdgeModel(tmp_path / "a")
-    files = dict.fromkeys(("saved_model.pb", "variables/variables.index"), "a")
-    package = "model.mlpackage/Data/com.apple.CoreML"
-    files |= dict.fromkeys((f"{package}/model.mlmodel", f"{package}/weights/weight.bin"), "a")
+    # Targets of plug-ins have folders, all of which is pushed.
+    folders = [Path(file.name).parent for file in FILES if not file.is_self_contained]
+    inside = (str(folder / name) for folder in folders for name in ("model", "weights/weight.bin"))
+    files = dict.fromkeys(("saved_model.pb", "variables/variables.index", *inside), "a")
     files |= {"assets/calibration.txt": "temperature\t1.0\nthreshold\t0.0\n", "export.json": "{}", "vocab.txt": ""}
     settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "golden.json": "[]"}
     errors, kept = {"calibration_error": [0.1, 0.05]}, {"kept": {"share": 1.0, "precision": 1.0}}

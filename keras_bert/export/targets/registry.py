@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from keras_bert.core.plugins import find_plugins
 from keras_bert.export.files import CORE_FILES
 from keras_bert.export.targets.base import ExportTarget
-from keras_bert.export.targets.coreml import CoreML
 from keras_bert.export.targets.litert import LiteRT, LiteRTText
 from keras_bert.export.targets.mediapipe import MediaPipe
 from keras_bert.export.targets.onnx import OnnxRuntime, TransformersJs
@@ -16,7 +15,7 @@ _PLUGINS: list[ExportTarget] = [entry.load()() for _, entry in sorted(find_plugi
 TARGETS: Mapping[str, ExportTarget] = {
     target.name: target
     for target in (
-        *(LiteRT(), OnnxRuntime(), TensorFlowServing(), CoreML(), MediaPipe(), LiteRTText(), TransformersJs()),
+        *(LiteRT(), OnnxRuntime(), TensorFlowServing(), MediaPipe(), LiteRTText(), TransformersJs()),
         *_PLUGINS,
     )
 }

@@ -19,7 +19,6 @@ from components.scoring.model_card import (
 )
 from components.sources.checkpoint import CheckpointOrigin
 from keras_bert.accelerators.base import Coverage
-from keras_bert.core.folders import COREML_FILE
 
 PIPELINE_TAGS = {
     "token_classification": "token-classification",
@@ -161,7 +160,7 @@ def test_every_task_has_a_card(tmp_path: Path, task: str) -> None:
     contents = {
         "metrics.json": metrics().as_json(),
         "task.json": {"task": task, "max_length": 8, **labels},
-        "export.json": {**RECIPE, COREML_FILE: {"weights": "float16", "lengths": [8]}},
+        "export.json": RECIPE,
         "tokenizer.json": {"lowercase": True},
     }
     for file, content in contents.items():
@@ -179,7 +178,7 @@ def test_every_task_has_a_card(tmp_path: Path, task: str) -> None:
         "library_name": "keras-bert-edge",
         "base_model": "ann/base",
         "license": "mit",
-        "tags": ["coreml", "onnx", "tflite"],
+        "tags": ["onnx", "tflite"],
     }
     assert (index["name"], index["results"][0]["dataset"]["split"]) == ("mine", "test")
     scores = {metric["type"]: metric["value"] for metric in index["results"][0]["metrics"]}

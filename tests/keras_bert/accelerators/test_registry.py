@@ -13,8 +13,8 @@ def test_a_name_is_found_and_another_gets_the_nearest():
     assert usual_chips() == ["maker/chip", "engine", "missing"]
     with pytest.raises(
         AcceleratorError,
-        match=r"^an accelerator must be one of those that are installed \(Chip, Engine, MissingChip; Core ML is in "
-        r"export\.runtimes\), got 'Make/chip'; nearest: 'maker/chip'$",
+        match=r"^an accelerator must be one of those that are installed \(Chip, Engine, MissingChip; other targets "
+        r"are in export\.runtimes\), got 'Make/chip'; nearest: 'maker/chip'$",
     ):
         find_accelerator("Make/chip")
 

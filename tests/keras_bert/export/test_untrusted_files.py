@@ -147,22 +147,3 @@ def test_tables_with_pickles(tmp_path: Path) -> None:
     assert not ran.exists()
     pickle.loads(content)
     assert ran.exists(), "the pickle is one that runs"
-
-
-def test_core_ml_weights_in_other_files(tmp_path: Path) -> None:
-    coremltools = pytest.importorskip("coremltools")
-    from keras_bert.export.mil import read_functions
-
-    file, weight = tmp_path / "package" / "model.mlmodel", "@model_path/weights/../../secret"
-    (file.parent / "weights").mkdir(parents=True)
-    (tmp_path / "secret").write_bytes(bytes(256))
-    model = coremltools.proto.Model_pb2.Model(specificationVersion=8)
-    function = model.mlProgram.functions["serve_8"]
-    function.opset = "CoreML7"
-    operation = function.block_specializations["CoreML7"].operations.add(type="const")
-    operation.outputs.add(name="w").type.tensorType.dataType = 11
-    operation.attributes["val"].type.tensorType.dataType = 11
-    operation.attributes["val"].blobFileValue.fileName = weight
-    file.write_bytes(model.SerializeToString())
-    with pytest.raises(ValueError, match=r"the weights of .*model\.mlmodel cannot be read"):
-        read_functions(file)

@@ -14,7 +14,7 @@ from pipeline.bench.files import BenchOptions, bench, inspect_file, run_child
 from pipeline.views.bench import bench_tables
 from tests.pipeline.command_line import refused, said
 
-NO_FILE = "must be a .tflite or .onnx file, a saved_model.pb or an .mlpackage, found none"
+NO_FILE = "must be a .tflite, .onnx"
 
 
 def test_both_kinds_stand_side_by_side(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

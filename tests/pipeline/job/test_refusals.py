@@ -73,7 +73,6 @@ VALUES = {
         ),
         ("runtimes=['onnx', 'onnx']", "runtimes must hold different items, got ['onnx', 'onnx']"),
         ("runtimes=['mediapipe']", "runtimes must hold 'tflite' beside 'mediapipe', got ['mediapipe']"),
-        ("runtimes=['coreml']", "runtimes must hold 'tflite' beside 'coreml', got ['coreml']"),
         (
             "runtimes=['tflite', 'transformers_js']",
             "runtimes must hold 'onnx' beside 'transformers_js', got ['tflite', 'transformers_js']",

@@ -157,15 +157,6 @@ def test_question_and_context_are_told_apart(tmp_path: Path) -> None:
     check(tmp_path, CORPUS + answers + export("transformers_js"), None)
 
 
-def test_core_ml_needs_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keras_bert.export.targets.coreml.importlib.util.find_spec", lambda package: None)
-    missing = r"'coreml' here: it needs the Python package coremltools, .*: pip install keras-bert-edge\[accelerators\]"
-    with pytest.raises(InputError, match=f"^export.runtimes must leave out {missing}$"):
-        load(tmp_path, CHECKPOINT + EXAMPLES + export("coreml"))
-    monkeypatch.setattr("keras_bert.export.targets.coreml.importlib.util.find_spec", lambda package: package)
-    assert "coreml" in load(tmp_path, CHECKPOINT + EXAMPLES + export("coreml")).export.runtimes
-
-
 @pytest.mark.usefixtures("stand_in_accelerators")
 @pytest.mark.parametrize(
     ("accelerators", "recipe", "reason"),

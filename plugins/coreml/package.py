@@ -12,12 +12,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.compress.quantization_parameters import QuantizationParameters
-from keras_bert.core.folders import COREML_FILE, COREML_FOLDER, LOGITS, temporary_folder
-from keras_bert.export.mil import read_specification, silenced
+from keras_bert.core.folders import LOGITS, temporary_folder
 from keras_bert.export.runtimes import SIGNATURE
 from keras_bert.models.encoder import input_names
 from keras_bert.models.first_token import skip_unused_tokens
 from keras_bert.options.quantization import RECIPES, Recipe
+from plugins.coreml.mil import read_specification, silenced
+from plugins.coreml.target import COREML_FILE, COREML_FOLDER
 
 _FUSION = "keras_bert::LayerNormFusion"
 # Squares of states can exceed float16, and a sum that is divided by is rounded once.

@@ -8,15 +8,12 @@ import numpy as np
 import pytest
 
 from components.dsl.errors import InputError
-from keras_bert.core.folders import COREML_FILE, COREML_FOLDER
 from keras_bert.export.check import ParityError
 from keras_bert.export.comparison import predict_as_padded
-from keras_bert.export.files import COREML, list_parts
+from keras_bert.export.files import list_parts
 from keras_bert.export.inputs import ComparisonRows, ExportInputs
-from keras_bert.export.mil import count_operations, read_functions, read_specification
 from keras_bert.export.runtimes import open_file
 from keras_bert.export.sample_texts import SECONDS, TEXTS
-from keras_bert.export.targets.coreml import CoreML
 from keras_bert.families.gated.settings import Gated
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.families.pre_norm.settings import PreNorm
@@ -25,6 +22,8 @@ from keras_bert.options.export import Export
 from keras_bert.options.quantization import RECIPES
 from keras_bert.tasks.classification import build_classifier
 from pipeline.views.description import read_description
+from plugins.coreml.mil import count_operations, read_functions, read_specification
+from plugins.coreml.target import COREML, COREML_FILE, COREML_FOLDER, CoreML
 from tests.keras_bert.compress import tiny
 from tests.keras_bert.export.grids import put_on_grids
 from tests.keras_bert.export.test_delegation import FAMILIES
@@ -51,7 +50,7 @@ def build(**settings):
 
 
 def export(model, folder, lengths=(16,), rounding=None):
-    from keras_bert.export.coreml import export_coreml
+    from plugins.coreml.package import export_coreml
 
     folder.mkdir(exist_ok=True)
     export_coreml(model, folder, lengths, rounding)
@@ -96,7 +95,7 @@ def test_weights_have_the_numbers_of_the_recipe_and_functions_share_them(recipe,
 
 @pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "weights_wi4", "weights_wi4_block32"])
 def test_a_grid_is_told_from_other_numbers_in_float16(recipe):
-    from keras_bert.export.coreml import _is_on_grid
+    from plugins.coreml.package import _is_on_grid
 
     random, settings = np.random.default_rng(0), RECIPES[recipe]
     largest = 2 ** (settings.weight_bits - 1) - 1

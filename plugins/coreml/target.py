@@ -2,16 +2,21 @@
 
 import importlib.util
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keras_bert.export.files import COREML, ExportedFile
+from keras_bert.export.files import ExportedFile
 from keras_bert.export.inputs import ComparisonRows, ExportInputs
 from keras_bert.export.targets.base import ExportTarget, ModelTraits
 from keras_bert.options.quantization import RECIPES
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
+    from plugins.coreml.reader import CoreMLModel
 
+# A folder that Apple's tools treat as one file, and the graph in it.
+COREML_FOLDER = "model.mlpackage"
+COREML_FILE = f"{COREML_FOLDER}/Data/com.apple.CoreML/model.mlmodel"
 # The interpreter takes one row after another, with all of its numbers rounded to float16.
 _ROWS = 64
 _WEIGHTS = {
@@ -19,6 +24,36 @@ _WEIGHTS = {
     4: "4 bits, {}; tables int8, one scale a row",
     16: "float16",
 }
+
+
+def open_model(file: Path) -> "CoreMLModel":
+    """Opens a `model.mlmodel` in an interpreter."""
+    from plugins.coreml.reader import CoreMLModel
+
+    return CoreMLModel(file)
+
+
+def describe_package(package: Path) -> dict[str, Any]:
+    """The metadata of an `.mlpackage`, and its operations.
+
+    Raises:
+        ValueError: it was not exported here, or coremltools is not installed.
+    """
+    from plugins.coreml.reader import read_metadata
+
+    if obstacle := CoreML().find_obstacle(ModelTraits()):
+        raise ValueError(f"{package} cannot be read: {obstacle}")
+    return read_metadata(package, package / Path(COREML_FILE).relative_to(COREML_FOLDER))
+
+
+COREML = ExportedFile(
+    COREML_FILE,
+    "float16",
+    f"weights {{weights}}; for Core ML, `{COREML_FOLDER}`; functions for {{lengths}} tokens",
+    tag="coreml",
+    open=open_model,
+    describe=describe_package,
+)
 
 
 class CoreML(ExportTarget):
@@ -49,7 +84,7 @@ class CoreML(ExportTarget):
 
     def write(self, source: ExportInputs) -> None:
         """See `ExportTarget`."""
-        from keras_bert.export.coreml import export_coreml
+        from plugins.coreml.package import export_coreml
 
         self.check(source.task, source.recipe)
         task, lengths = source.task, self.lengths(source)
@@ -66,7 +101,7 @@ class CoreML(ExportTarget):
     def compare(self, source: ExportInputs, file: ExportedFile, sample: ComparisonRows) -> dict[str, Any]:
         """See `ExportTarget`; interprets the file for the first rows, and counts the kinds of its operations."""
         from keras_bert.export.comparison import compare_answers
-        from keras_bert.export.mil import count_operations
+        from plugins.coreml.mil import count_operations
 
         rows = {name: values[:_ROWS] for name, values in sample.features.items()}
         measured = compare_answers(source, file, sample._replace(features=rows))

@@ -1,11 +1,11 @@
-"""Operations of MIL in NumPy, by hand; `test_coreml.py` runs whole files, with the library that writes them."""
+"""Operations of MIL in NumPy, by hand; `test_package.py` runs whole files, with the library that writes them."""
 
 import sys
 
 import numpy as np
 import pytest
 
-from keras_bert.export.mil import MilOperation, read_specification
+from plugins.coreml.mil import MilOperation, read_specification
 
 HALF = np.float16
 
