@@ -24,8 +24,8 @@ from tests.processes import running, wait_for
 from tests.tiny_job import without, write_job
 
 STEPS = (
-    "ingest_corpus build_vocabulary mask_examples ingest_examples pretrain fine_tune distill quantize export_model "
-    "evaluate push"
+    "ingest_corpus read_examples build_vocabulary mask_examples ingest_examples pretrain fine_tune distill quantize "
+    "export_model evaluate push"
 ).split()
 TAGS = """
 name = "tags"
@@ -261,7 +261,7 @@ def test_without_a_student_and_quantization_float_files_are_pushed(
     changed: dict[str, Path], capfd: pytest.CaptureFixture[str]
 ) -> None:
     folder = changed["float"]
-    assert ran(folder) == ["ingest_examples", "fine_tune", "export_model", "evaluate", "push"]
+    assert ran(folder) == ["read_examples", "ingest_examples", "fine_tune", "export_model", "evaluate", "push"]
     measured = metrics(folder, 2)
     assert list(measured["models"])[2:] == [
         "frozen encoder",
@@ -292,7 +292,7 @@ def test_pre_training_alone_ends_with_a_model(tiny: Path, tmp_path: Path, capsys
 def test_two_seeds_of_tags_from_a_checkpoint_without_a_student(tags: Path, capfd: pytest.CaptureFixture[str]) -> None:
     of_seeds = [f"{step}-{seed}" for step in ("fine_tune", "quantize", "export_model") for seed in (0, 1)]
     steps = states(tags)
-    assert set(steps) == {"import_checkpoint", "ingest_examples", *of_seeds, "evaluate", "push"}
+    assert set(steps) == {"import_checkpoint", "read_examples", "ingest_examples", *of_seeds, "evaluate", "push"}
     assert set(steps.values()) == {"ran"}
     measured = metrics(tags)
     for name in ("teacher", "tflite float32", "tflite int8"):

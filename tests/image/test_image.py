@@ -44,7 +44,7 @@ def test_a_step_runs_as_the_user_of_the_image(image: Folder) -> None:
     job = write_job(image.path / "jobs")
     (image.path / "runs").mkdir(mode=0o777)
     (image.path / "runs").chmod(0o777)
-    for step in ("ingest_corpus", "build_vocabulary", "mask_examples", "ingest_examples", "pretrain"):
+    for step in ("ingest_corpus", "read_examples", "build_vocabulary", "mask_examples", "ingest_examples", "pretrain"):
         output = image.call(
             ["keras-bert-edge", "step", step, f"/jobs/{job.name}", "--root", "/runs/root", "--run", "1"]
         )

@@ -97,7 +97,7 @@ def test_variants_under_one_budget_and_a_second_run_is_cached(job: Path, capsys:
     assert rows[2][-1].startswith(f"{100 * difference:+.2f}")
     files = sorted(file.name for file in (job / "root" / "compared" / "mine").iterdir())
     assert files == ["comparison.json", "comparison.md", "loss_over_compute.png", "loss_over_compute.svg"]
-    shared = {"ingest_corpus", "build_vocabulary", "mask_examples", "ingest_examples-topic"}
+    shared = {"ingest_corpus", "read_examples-topic", "build_vocabulary", "mask_examples", "ingest_examples-topic"}
     executed = {"pretrain", "fine_tune-topic-0", "fine_tune-topic-1", "evaluate-topic"}
     assert ran(job) == [
         ("mine/base", {*shared, "measure_step"}),
