@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts.evaluation import Blessing, Decision, Evaluation, MeasuredModel, Metrics, SeedScores
-from components.artifacts.standard import EdgeModel, LabelledRows, Model, TaskExamples
+from components.artifacts.standard import EdgeModel, Model, RowOrigins, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
 from components.examples.question_answering import describe_left_out
-from components.examples.registry import read_labelled_rows, read_rows
+from components.examples.registry import read_origins, read_rows
 from components.scoring.base import LabelLogits, choose_metric
 from components.scoring.blessing import (
     COLUMN,
@@ -64,7 +64,7 @@ def evaluate(
     edges: Input[list[EdgeModel]],
     evaluation: Output[Evaluation],
     blessing: Output[Blessing],
-    rows: Input[LabelledRows] | None = None,
+    origins: Input[RowOrigins] | None = None,
     checkpoint: Input[Model] | None = None,
     previous: PushedVersion | None = None,
     thresholds: Thresholds = Thresholds(),
@@ -84,7 +84,7 @@ def evaluate(
         edges: the exported files of each seed; empty if nothing is exported.
         evaluation: the table of models, and the worst answers of the shipped file.
         blessing: the decision and its reasons.
-        rows: the rows as they were read, whose columns `thresholds.slice_columns` are; None without such columns.
+        origins: keep the `thresholds.slice_columns` of test rows; None without such columns.
         checkpoint: the model that fine-tuning started from, to score as well: its own vectors, or a head that was
             fitted to them; None to leave it out.
         previous: the newest other version in the folder that is pushed to; it is scored on the same rows.
@@ -156,7 +156,7 @@ def evaluate(
     losses = [] if changes is None else describe_stage_losses(models, metric, shipped, changes, compare)
     files = [name for name in candidates if name not in (STUDENT, TEACHER)]
     best = scores[shipped][kept]
-    values = _read_slices(scorer, (teachers or students)[kept], test, rows, thresholds)
+    values = _read_slices(scorer, (teachers or students)[kept], test, origins, thresholds)
     slices = score_slices(scorer.scoring, test, best.answers, scorer.labels, metric, values)
 
     def judge(models: Mapping[str, MeasuredModel]) -> Decision:
@@ -229,16 +229,16 @@ def _spread(scored: Sequence[Scored]) -> dict[str, SeedScores]:
 
 
 def _read_slices(
-    scorer: ModelScorer, model: Model, test: Sequence[Any], rows: LabelledRows | None, thresholds: Thresholds
+    scorer: ModelScorer, model: Model, test: Sequence[Any], origins: RowOrigins | None, thresholds: Thresholds
 ) -> dict[str, list[str]]:
     """Kind of slice -> the value of each test row."""
     from keras_bert.tokenizers.loading import load_tokenizer
 
     values = slice_texts(load_tokenizer(model.path), *scorer.scoring.texts(test))
     if columns := thresholds.slice_columns:
-        if rows is None:
-            raise InputError(f"evaluate.rows must be given for slice_columns, got None beside {columns[0]!r}")
-        values |= column_values(columns, read_labelled_rows(rows, "test"))
+        if origins is None:
+            raise InputError(f"evaluate.origins must be given for slice_columns, got None beside {columns[0]!r}")
+        values |= column_values(columns, read_origins(origins, "test"))
     return values
 
 

@@ -2,9 +2,9 @@
 
 import logging
 
-from components.artifacts.standard import LabelledRows, RowSource
+from components.artifacts.standard import LabelledRows, RowOrigins, RowSource
 from components.dsl.component import Output, component
-from components.examples.registry import TASK_ROWS, write_rows
+from components.examples.registry import TASK_ROWS, write_origins, write_rows
 from components.examples.source_rows import AnySource, list_fields, read_source
 from components.sources.shared import KeptColumns
 from components.sources.teacher_columns import UnlabelledSource
@@ -15,6 +15,7 @@ logger = logging.getLogger(__name__)
 @component(libraries=("numpy", "pyarrow", "scipy", "sentencex"))
 def read_examples(
     rows: Output[LabelledRows],
+    origins: Output[RowOrigins],
     source: AnySource,
     unlabelled: UnlabelledSource | None = None,
     kept: KeptColumns = KeptColumns(),
@@ -27,6 +28,7 @@ def read_examples(
 
     Args:
         rows: the written rows.
+        origins: the places that they come from.
         source: the files; its `task` decides how they are labelled.
         unlabelled: a table of texts with a teacher's answers, which become training rows as well; None for no table.
         kept: the columns that rows keep besides those of their task.
@@ -38,13 +40,14 @@ def read_examples(
     for remark in read.remarks:
         logger.warning(remark)
     for split, split_rows in read.splits.items():
-        write_rows(rows.file(f"{split}.jsonl.gz"), task, split_rows, with_origins=True)
+        write_rows(rows.file(f"{split}.jsonl.gz"), task, split_rows)
+        write_origins(origins.file(f"{split}.jsonl.gz"), split_rows)
+    origins.write(read.columns)
     rows.write(
         RowSource(
             task=source.task,
             labels=read.labels,
             fields=list_fields(source),
-            columns=read.columns,
             overlap=source.overlap,
             near_overlap=source.near_overlap,
             near_overlap_counts=read.near_overlap,

@@ -14,6 +14,7 @@ from components.artifacts.standard import (
     LabelledRows,
     Model,
     PretrainingExamples,
+    RowOrigins,
     TaskExamples,
     Vocabulary,
 )
@@ -144,7 +145,7 @@ def add_evaluation_and_push(
         teachers=[*teachers],
         students=[chain.model(("student",)) for chain in chains if "student" in stages],
         edges=edges,
-        rows=_sliced_rows(settings, chains[0].read_rows),
+        origins=_kept_slices(settings, chains[0].read_rows),
         checkpoint=chains[0].checkpoint,
         previous=PreviousVersion(str(root / folder)),
         thresholds=settings.evaluation,
@@ -166,9 +167,9 @@ def add_evaluation_and_push(
     return PushOutputs(evaluation, pushed.output(Pushed))
 
 
-def _sliced_rows(settings: Settings, rows: Handle[LabelledRows] | None) -> Handle[LabelledRows] | None:
-    """The rows that keep the `slice_columns`; None without such columns, as no cache key needs them then."""
-    return rows if settings.evaluation.slice_columns else None
+def _kept_slices(settings: Settings, rows: Handle[LabelledRows] | None) -> Handle[RowOrigins] | None:
+    """The origins that keep the `slice_columns`; None without such columns, as no cache key needs them then."""
+    return rows.node.output(RowOrigins) if rows is not None and settings.evaluation.slice_columns else None
 
 
 def cost_pipeline(
@@ -211,7 +212,7 @@ def comparison_pipeline(settings: Settings, tasks: Mapping[str, Settings]) -> tu
             teachers=models,
             students=[],
             edges=[],
-            rows=_sliced_rows(task_settings, task_start.rows),
+            origins=_kept_slices(task_settings, task_start.rows),
             thresholds=task_settings.evaluation,
             baselines=False,
         )
@@ -236,7 +237,7 @@ def ladder_pipeline(
             teachers=[teacher for chain in chains for teacher in chain.teachers()],
             students=[],
             edges=edges,
-            rows=_sliced_rows(settings, start.rows),
+            origins=_kept_slices(settings, start.rows),
             thresholds=settings.evaluation,
             baselines=False,
         )

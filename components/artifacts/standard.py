@@ -43,7 +43,6 @@ class RowSource(NamedTuple):
     Attributes:
         labels: the labels in the order of their numbers; empty for tasks without labels.
         fields: the fields of the source that say how its files are read, such as the names of columns.
-        columns: the columns that training rows keep, in the order of the table.
         near_overlap_counts: the counts of rows with nearly the same texts in two splits.
         label_precision: see `LabelSetSource`; None for other tasks.
         has_teacher_answers: whether rows may have a teacher's answer.
@@ -52,7 +51,6 @@ class RowSource(NamedTuple):
     task: str
     labels: list[str]
     fields: dict[str, Any]
-    columns: list[str]
     overlap: str
     near_overlap: str
     near_overlap_counts: dict[str, dict[str, int]]
@@ -63,11 +61,21 @@ class RowSource(NamedTuple):
 class LabelledRows(RecordArtifact[RowSource]):
     """Labelled rows of the user's files before they are tokenized: `{split}.jsonl.gz` and `source.json`.
 
-    Splits are train, validation and test. Each line has a row and its `origin`: file, line, and the columns that are
-    kept.
+    Splits are train, validation and test.
     """
 
     record_file = "source.json"
+
+
+class RowOrigins(RecordArtifact[list[str]]):
+    """Where each of `LabelledRows` comes from, in their order: `{split}.jsonl.gz`, and `columns.json`.
+
+    Each line has file and line of a row and the columns that it keeps, see `components.sources.shared.RowOrigin`; the
+    record are the columns that training rows keep, in the order of their table. Apart from the rows, as other columns
+    change neither tokens nor models.
+    """
+
+    record_file = "columns.json"
 
 
 class TaskExamples(RecordFiles):

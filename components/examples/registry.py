@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from components.artifacts.standard import LabelledRows, TaskExamples
+from components.artifacts.standard import LabelledRows, RowOrigins, TaskExamples
 from components.dsl.artifact import Artifact
 from components.dsl.errors import InputError
 from components.examples.base import TaskRows
@@ -21,9 +21,6 @@ from components.examples.token_classification import TaggedRows
 from components.files.tables import read_records
 from components.sources.shared import RowOrigin
 from keras_bert.core.plugins import find_plugins
-
-# The field of an `RowOrigin` in the files of LabelledRows, and in rows.
-ORIGIN = "origin"
 
 TASK_ROWS: dict[str, TaskRows[Any]] = {
     rows.name: rows
@@ -42,14 +39,20 @@ def check_unlabelled(task: str) -> None:
         raise InputError(f"unlabelled is only allowed for {listed}, got it for {task}")
 
 
-def write_rows(file: Path, task: TaskRows[Any], rows: Iterable[Any], *, with_origins: bool = False) -> None:
+def write_rows(file: Path, task: TaskRows[Any], rows: Iterable[Any]) -> None:
     """Writes rows before they are tokenized, a JSON object a line; the same rows give the same bytes."""
+    _write_lines(file, map(task.as_fields, rows))
+
+
+def write_origins(file: Path, rows: Iterable[Any]) -> None:
+    """Writes the origins of rows, a JSON object a line; rows of a task of another package may have none."""
+    _write_lines(file, (dataclasses.asdict(getattr(row, "origin", RowOrigin())) for row in rows))
+
+
+def _write_lines(file: Path, records: Iterable[dict[str, Any]]) -> None:
     with file.open("wb") as stream, gzip.GzipFile(filename="", fileobj=stream, mode="wb", mtime=0) as packed:
-        for row in rows:
-            # A task of another package may have rows without an origin.
-            origin = getattr(row, ORIGIN, None) if with_origins else None
-            fields = task.as_fields(row) | ({} if origin is None else {ORIGIN: dataclasses.asdict(origin)})
-            packed.write(f"{json.dumps(fields, ensure_ascii=False)}\n".encode())
+        for record in records:
+            packed.write(f"{json.dumps(record, ensure_ascii=False)}\n".encode())
 
 
 def read_rows(examples: TaskExamples, split: str) -> list[Any]:
@@ -58,13 +61,15 @@ def read_rows(examples: TaskExamples, split: str) -> list[Any]:
 
 
 def read_labelled_rows(rows: LabelledRows, split: str) -> list[Any]:
-    """The rows of a split with their origins, in the order of those of `TaskExamples`."""
+    """The rows of a split, in the order of those of `TaskExamples`."""
     return _read_rows(rows, TASK_ROWS[rows.read().task], split)
 
 
 def _read_rows(artifact: Artifact, task: TaskRows[Any], split: str) -> list[Any]:
-    rows = list[Any]()
-    for record in read_records(str(artifact.file(f"{split}.jsonl.gz")), task.fields):
-        row, origin = task.parse(record), record.cells.get(ORIGIN)
-        rows.append(row if origin is None else row._replace(origin=RowOrigin(**origin)))
-    return rows
+    return [task.parse(record) for record in read_records(str(artifact.file(f"{split}.jsonl.gz")), task.fields)]
+
+
+def read_origins(origins: RowOrigins, split: str) -> list[RowOrigin]:
+    """The origin of each row of a split, in the order of the rows."""
+    fields = ("location", "columns")
+    return [RowOrigin(*record.values) for record in read_records(str(origins.file(f"{split}.jsonl.gz")), fields)]

@@ -9,6 +9,7 @@ from components.artifacts.evaluation import SliceScore
 from components.dsl.errors import InputError, nearest
 from components.scoring.base import TaskScoring
 from components.scoring.bootstrap import score_interval
+from components.sources.shared import RowOrigin
 from keras_bert.core.checks import check
 
 if TYPE_CHECKING:
@@ -49,9 +50,9 @@ def check_slice_names(columns: Sequence[str], minimums: Collection[str]) -> None
             check("Thresholds", "min_slice_scores", value in VALUES[kind], f"name one of {names}", name)
 
 
-def column_values(columns: Sequence[str], rows: Sequence[Any]) -> dict[str, list[str]]:
-    """The values of columns that rows keep in their `RowOrigin`, by column; an empty cell becomes `(empty)`."""
-    return {column: [row.origin.columns[column].strip() or "(empty)" for row in rows] for column in columns}
+def column_values(columns: Sequence[str], origins: Sequence[RowOrigin]) -> dict[str, list[str]]:
+    """The values of columns that rows keep in their origins, by column; an empty cell becomes `(empty)`."""
+    return {column: [origin.columns[column].strip() or "(empty)" for origin in origins] for column in columns}
 
 
 def check_column_values(column: str, values: Iterable[str], minimums: Collection[str]) -> None:

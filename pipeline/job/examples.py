@@ -100,6 +100,6 @@ def _check_slice_columns(settings: Settings, splits: Mapping[str, Sequence[Any]]
         if not isinstance(source, TableSource):
             task = None if source is None else source.task
             raise InputError(f"slice_columns is only allowed for tables of texts, got {columns[0]!r} for {task}")
-        values = column_values(columns, splits.get("test", splits["train"]))
+        values = column_values(columns, [row.origin for row in splits.get("test", splits["train"])])
         for column in columns:
             check_column_values(column, values[column], thresholds.min_slice_scores)

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from components.artifacts.standard import LabelledRows, TaskExamples
+from components.artifacts.standard import LabelledRows, RowOrigins, TaskExamples
 from components.dsl.component import Handle, Node
 from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
@@ -89,7 +89,8 @@ class LabelErrorCapability(Capability[LabelErrorSearch]):
         scored = score_held_out(models=models, examples=examples, folds=assigned).output(HeldOutProbabilities)
         # A copy of the source is without the rows that it remembers: only the names of columns are needed.
         columns = dataclasses.replace(source)
-        return [find_label_errors(rows=rows, probabilities=scored, source=columns, search=table)]
+        origins = rows.node.output(RowOrigins)
+        return [find_label_errors(rows=rows, origins=origins, probabilities=scored, source=columns, search=table)]
 
     def summarize(self, output: LabelErrors) -> str:
         """The number of likely wrong labels, and where the table is."""

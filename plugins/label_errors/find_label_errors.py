@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from components.artifacts.standard import LabelledRows
+from components.artifacts.standard import LabelledRows, RowOrigins
 from components.dsl.component import Input, Output, component
-from components.examples.registry import TASK_ROWS, read_labelled_rows
+from components.examples.registry import TASK_ROWS, read_labelled_rows, read_origins
 from components.files.csv_files import ESCAPED_COLUMN, csv_line, escape_formula
 from components.scoring.mistakes import MOST_ROWS, Mistake, Mistakes
 from components.scoring.registry import TASK_SCORING
@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 @component(libraries=("numpy",))
 def find_label_errors(
     rows: Input[LabelledRows],
+    origins: Input[RowOrigins],
     probabilities: Input[HeldOutProbabilities],
     label_errors: Output[LabelErrors],
     source: TableSource | LabelSetSource | SentenceSource,
@@ -32,23 +33,24 @@ def find_label_errors(
 ) -> None:
     """Finds training rows whose labels are likely wrong by confident learning, and ranks all rows.
 
-    `rows` keep all columns of the training table; `source` has the names of those that the task reads.
+    `origins` keep all columns of the training table; `source` has the names of those that the task reads.
     """
     read = rows.read()
     task, scoring, labels = TASK_ROWS[read.task], TASK_SCORING[read.task], read.labels
     classes, train, decisions = scoring.classes(labels), read_labelled_rows(rows, "train"), probabilities.read()
     judgements = rank_rows(decisions, len(train), search.score, by_label=scoring.decides_by_label)
+    places, names = read_origins(origins, "train"), origins.read()
     mistakes, records = list[Mistake](), list[dict[str, Any]]()
     for judgement in judgements:
-        row = train[judgement.row]
+        row, origin = train[judgement.row], places[judgement.row]
         other = scoring.relabel(row, {place: classes[name] for place, name in judgement.suggested.items()}, labels)
         if judgement.suggested and len(mistakes) < MOST_ROWS:
             mistakes.append(scoring.compare_labels(row, other, judgement.score))
         suggested = task.answer(other) if judgement.suggested else ""
         # Text and label as they were read stand among the other columns of a table of classes.
-        columns = {name: row.origin.columns.get(name, "") for name in read.columns}
+        columns = {name: origin.columns.get(name, "") for name in names}
         record = {**columns, **source.record(row)}
-        records.append(_make_record(record, judgement, suggested, row.origin.location))
+        records.append(_make_record(record, judgement, suggested, origin.location))
     is_flat = all(isinstance(value, str) for value in source.record(train[0]).values())
     _write_table(label_errors.path, records, is_flat=is_flat)
     errors = sum(bool(judgement.suggested) for judgement in judgements)

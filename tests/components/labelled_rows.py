@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from components.artifacts.standard import LabelledRows, TaskExamples, Vocabulary
+from components.artifacts.standard import LabelledRows, RowOrigins, TaskExamples, Vocabulary
 from components.examples.registry import TASK_ROWS
 from components.examples.row_schema import RowSchema, infer_schema
 from components.examples.source_rows import list_fields
@@ -14,8 +14,13 @@ from components.read_examples import read_examples
 def read_source_rows(folder: Path, source: Any, **settings: Any) -> LabelledRows:
     """The rows of a source in their splits; `settings` are those of `read_examples`."""
     rows = LabelledRows(folder)
-    read_examples.run(rows=rows, source=source, **settings)
+    read_examples.run(rows=rows, origins=origins_of(rows), source=source, **settings)
     return rows
+
+
+def origins_of(rows: LabelledRows) -> RowOrigins:
+    """The origins that `read_source_rows` wrote."""
+    return RowOrigins(rows.path.with_name(f"{rows.path.name}-origins"))
 
 
 def ingest_source(

@@ -31,7 +31,7 @@ from keras_bert.data.records import read_features
 from keras_bert.export.attachments import attach_entries
 from keras_bert.training.new_head import FittedHead
 from tests.components import tuning_job
-from tests.components.labelled_rows import read_source_rows
+from tests.components.labelled_rows import origins_of, read_source_rows
 from tests.samples import long_but
 
 
@@ -345,7 +345,7 @@ def test_the_values_of_columns_are_slices(tmp_path, line, monkeypatch):
     source = TableSource(*[str(table)] * 3)
     rows = read_source_rows(tmp_path / "rows", source, kept=KeptColumns(test=("kind",)))
     thresholds = Thresholds(slice_columns=("kind",), min_slice_scores={"kind=good": 100.0, "kind=bad": 90.0})
-    evaluation, decision = run(tmp_path, artifacts, rows=rows, thresholds=thresholds)
+    evaluation, decision = run(tmp_path, artifacts, origins=origins_of(rows), thresholds=thresholds)
     scores = {(one["kind"], one["value"]): (one["score"], one["rows"]) for one in evaluation["slices"]}
     assert scores["unknown", "0 %"][1] == len(test)
     by_length = [rows for (kind, _), (_, rows) in scores.items() if kind == "length"]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from components.artifacts.standard import LabelledRows, TaskExamples, Vocabulary
+from components.artifacts.standard import LabelledRows, RowOrigins, TaskExamples, Vocabulary
 from components.dsl.canonical import FileSource
-from components.examples.registry import read_labelled_rows, read_rows
+from components.examples.registry import read_labelled_rows, read_origins, read_rows
 from components.ingest_examples import ingest_examples
 from components.scoring.slices import column_values
 from pipeline.job.checks import check_data
@@ -50,8 +50,8 @@ def test_slices_and_a_schema_need_one_parse(tmp_path: Path, opened: list[str]) -
     nodes = {node.name: node for node in build_pipeline(settings, tmp_path / "runs").nodes}
     # A step runs in a process of its own, to which its arguments are pickled.
     values = {name: pickle.loads(pickle.dumps(node.values)) for name, node in nodes.items()}
-    rows = LabelledRows(tmp_path / "rows")
-    nodes["read_examples"].component.run(rows=rows, **values["read_examples"])
+    rows, origins = LabelledRows(tmp_path / "rows"), RowOrigins(tmp_path / "origins")
+    nodes["read_examples"].component.run(rows=rows, origins=origins, **values["read_examples"])
     vocabulary = Vocabulary(tmp_path / "vocabulary")
     vocabulary.path.mkdir()
     settings.checkpoint.tokenizer().save(vocabulary.path)
@@ -68,8 +68,10 @@ def test_slices_and_a_schema_need_one_parse(tmp_path: Path, opened: list[str]) -
         name for name, node in nodes.items() if any(isinstance(value, FileSource) for value in node.values.values())
     }
     assert readers == {"import_checkpoint", "read_examples"}
-    for row in (*train, *test):
-        name, _, number = row.origin.location.partition(" line ")
-        assert (name, row.text in lines[int(number) - 1]) == ("sliced.csv", True)
-    for row, topic in zip(test, column_values(["topic"], test)["topic"], strict=True):
-        assert lines[int(row.origin.location.split()[-1]) - 1].endswith(f",{topic}")
+    for split, split_rows in (("train", train), ("test", test)):
+        for row, origin in zip(split_rows, read_origins(origins, split), strict=True):
+            name, _, number = origin.location.partition(" line ")
+            assert (name, row.text in lines[int(number) - 1]) == ("sliced.csv", True)
+    placed = read_origins(origins, "test")
+    for origin, topic in zip(placed, column_values(["topic"], placed)["topic"], strict=True):
+        assert lines[int(origin.location.split()[-1]) - 1].endswith(f",{topic}")

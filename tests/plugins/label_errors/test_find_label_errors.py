@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from components.artifacts.standard import LabelledRows
+from components.artifacts.standard import LabelledRows, RowOrigins
 from components.dsl.errors import InputError
-from components.examples.registry import TASK_ROWS, read_rows, write_rows
+from components.examples.registry import TASK_ROWS, read_rows, write_origins, write_rows
 from components.files.csv_files import csv_line
 from components.sources.label_sets import LabelSetSource
 from components.sources.shared import KeptColumns
@@ -24,7 +24,7 @@ from plugins.label_errors.artifacts import HeldOutProbabilities, LabelDecisions,
 from plugins.label_errors.find_label_errors import find_label_errors
 from plugins.label_errors.search import LabelErrorSearch
 from tests.components import tuning_job
-from tests.components.labelled_rows import read_source_rows
+from tests.components.labelled_rows import origins_of, read_source_rows
 from tests.components.tuning_job import Line
 
 Lines = Callable[[str], Line]
@@ -35,24 +35,30 @@ def judge(folder: Path, line: Line, source: Any, decisions: LabelDecisions, **se
     scored.path.mkdir(parents=True)
     scored.write(decisions)
     scored.seal({})
+    rows, origins = place(folder / "rows", line, source)
     find_label_errors.run(
-        rows=place(folder / "rows", line, source), probabilities=scored, label_errors=label_errors, source=source,
+        rows=rows, origins=origins, probabilities=scored, label_errors=label_errors, source=source,
         search=LabelErrorSearch(**search),
     )  # fmt: skip
     return label_errors
 
 
-def place(folder: Path, line: Line, source: Any) -> LabelledRows:
-    """The training rows of examples with the places that equal rows have in the files of a source."""
-    rows = read_source_rows(folder / "read", source, kept=KeptColumns(all_of_train=True))
-    origins = {row: row.origin for row in source.splits(KeptColumns(all_of_train=True))["train"]}
-    placed, task = LabelledRows(folder / "placed"), TASK_ROWS[source.task]
-    placed.path.mkdir(parents=True)
-    train = [row._replace(origin=origins[row]) for row in read_rows(line.examples, "train")]
-    write_rows(placed.file("train.jsonl.gz"), task, train, with_origins=True)
-    placed.write(rows.read())
-    placed.seal({})
-    return placed
+def place(folder: Path, line: Line, source: Any) -> tuple[LabelledRows, RowOrigins]:
+    """The training rows of examples, with the places that equal rows have in the files of a source."""
+    kept = KeptColumns(all_of_train=True)
+    read = read_source_rows(folder / "read", source, kept=kept)
+    rows, origins = LabelledRows(folder / "placed"), RowOrigins(folder / "placed-origins")
+    origin_of_row = {row: row.origin for row in source.splits(kept)["train"]}
+    train = [row._replace(origin=origin_of_row[row]) for row in read_rows(line.examples, "train")]
+    for artifact in (rows, origins):
+        artifact.path.mkdir(parents=True)
+    write_rows(rows.file("train.jsonl.gz"), TASK_ROWS[source.task], train)
+    write_origins(origins.file("train.jsonl.gz"), train)
+    rows.write(read.read())
+    origins.write(origins_of(read).read())
+    for artifact in (rows, origins):
+        artifact.seal({})
+    return rows, origins
 
 
 def decide(given: list[tuple[int, int, int]], classes: int, wrong: dict[tuple[int, int], int]) -> LabelDecisions:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from components.artifacts.standard import LabelledRows
+from components.artifacts.standard import LabelledRows, RowOrigins
 from components.dsl.canonical import FileSource
 from components.examples.registry import read_labelled_rows
+from pipeline.job.checks import check_data
 from pipeline.pipelines import build_pipeline
+from pipeline.workload import list_trainings
 from plugins.label_errors.artifacts import HeldOutProbabilities, LabelDecisions, LabelErrors
 from tests.pipeline.test_rows_are_read_once import opened
 from tests.pipeline.test_workload import load_job
@@ -18,14 +20,16 @@ __all__ = ["opened"]
 
 
 def test_likely_errors_are_found_in_rows_that_were_read(tmp_path: Path, opened: list[str]) -> None:
-    settings = load_job(tmp_path, label_errors={"folds": 2})
+    settings = load_job(tmp_path, label_errors={"folds": 2}, evaluation={"slice_columns": ["kind"]})
     table = tmp_path / "reviews.csv"
     lines = table.read_text().splitlines()
+    check_data(settings)
+    assert list_trainings(settings) is not None
     nodes = {node.name: node for node in build_pipeline(settings, tmp_path / "runs").nodes}
     # A step runs in a process of its own, to which its arguments are pickled.
     values = {name: pickle.loads(pickle.dumps(nodes[name].values)) for name in ("read_examples", "find_label_errors")}
-    rows = LabelledRows(tmp_path / "rows")
-    nodes["read_examples"].component.run(rows=rows, **values["read_examples"])
+    rows, origins = LabelledRows(tmp_path / "rows"), RowOrigins(tmp_path / "origins")
+    nodes["read_examples"].component.run(rows=rows, origins=origins, **values["read_examples"])
     train = read_labelled_rows(rows, "train")
     label_errors, probabilities = LabelErrors(tmp_path / "errors"), HeldOutProbabilities(tmp_path / "scored")
     probabilities.path.mkdir()
@@ -35,7 +39,11 @@ def test_likely_errors_are_found_in_rows_that_were_read(tmp_path: Path, opened: 
     probabilities.write(LabelDecisions(np.arange(count), np.zeros(count, int), given, shares))
     probabilities.seal({})
     nodes["find_label_errors"].component.run(
-        rows=rows, probabilities=probabilities, label_errors=label_errors, **values["find_label_errors"]
+        rows=rows,
+        origins=origins,
+        probabilities=probabilities,
+        label_errors=label_errors,
+        **values["find_label_errors"],
     )
     assert [file for file in opened if file == str(table)] == [str(table)]
     assert any(isinstance(value, FileSource) for value in nodes["find_label_errors"].values.values())
