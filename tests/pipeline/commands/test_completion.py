@@ -24,7 +24,7 @@ def complete(line: str) -> set[str]:
     [
         ("keras-bert-edge ", {name for names in command_groups().values() for name in names}),
         ("keras-bert-edge de", {"describe"}),
-        ("keras-bert-edge compare job.toml --m", {"--minutes"}),
+        ("keras-bert-edge gc --k", {"--keep"}),
         ("keras-bert-edge predict model --prompt q", {"query"}),
     ],
 )

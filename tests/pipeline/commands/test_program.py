@@ -79,7 +79,7 @@ def test_options_may_stand_anywhere(line: str, values: dict[str, object]) -> Non
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("doctor job.toml more", "Got unexpected extra argument (more)"),
+        ("diff 1 2 more", "Got unexpected extra argument (more)"),
         ("report --trakc mlflow", "No such option '--trakc'. Did you mean '--track'?"),
         ("step --root runs", "Missing argument 'STEP'."),
         (
