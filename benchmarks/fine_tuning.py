@@ -89,8 +89,8 @@ def start(model: Path, examples: Path, precision: str, options: argparse.Namespa
 
 def serve(trained: Sequence[Any], batch_size: int, steps: int) -> None:
     """Answers each question with the rate of so many steps; of a model, with rows, in a precision."""
-    from components.training.on_rows import training_rows
     from keras_bert.data.records import read_labels
+    from keras_bert.data.task_batches import RecordRows
     from keras_bert.models.encoder import encoder_of
     from keras_bert.models.saving import load_model
     from keras_bert.objectives.tasks import ClassificationObjective
@@ -104,7 +104,7 @@ def serve(trained: Sequence[Any], batch_size: int, steps: int) -> None:
     model = build_classifier(encoder_of(load_model(Path(model_folder) / "model.keras")), len(labels))
     training = Training(batch_size=batch_size, precision=precision)
     trainer = Trainer(model, ClassificationObjective(), training, 10_000)
-    batches = iter(training_rows(examples, training).after(0))
+    batches = iter(RecordRows(examples.path).training_batches(training.micro_batch_size, training.seed).after(0))
     for number in range(WARM_UP):
         trainer.step([next(batches)], number + 1)
     answer("ready")

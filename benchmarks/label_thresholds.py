@@ -16,9 +16,9 @@ from sklearn.metrics import f1_score
 
 import keras_bert
 from components.sources.table import TableSource
+from keras_bert.in_memory.fit import fit
 from keras_bert.metrics.label_thresholds import choose_thresholds, find_best_threshold, label_probabilities
 from keras_bert.tasks.multi_label import MultiLabelClassification
-from keras_bert.training.fit import fit
 
 WORDS = "to my or not in by for a of and on is up do get me it as the from your with via that"
 STOP = frozenset(WORDS.split())

@@ -1,19 +1,13 @@
 """Distillation: a smaller student learns from a fine-tuned teacher."""
 
-import dataclasses
-from typing import TYPE_CHECKING
-
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.training.model_folder import read_model, write_model
-from components.training.on_rows import VALIDATIONS, TrainingPhase, reproducible_scope, train_on_rows, training_work
-from components.training.students import build_distillation_objective, initialize_student, resume_student
-from components.training.tuning import VectorSettings, build_task, count_tuning_rows, start_new_head, tune_task
+from components.training.progress import StepMonitor, reproducible_scope
+from components.training.students import build_distillation_objective, create_student
+from components.training.tuning import VectorSettings, build_task, count_tuning_rows, tune_task
 from keras_bert.options.compression import Distillation, Imitation, Student
 from keras_bert.options.training import Training
-
-if TYPE_CHECKING:
-    from keras_bert.tasks.base import Task
 
 
 @component(
@@ -47,53 +41,22 @@ def distill(
         InputError: the teacher has no such layers, the shape is invalid or differs from the general student's, or a
             loss of the imitation does not fit the models.
     """
-    from keras_bert.compress.new_students import measure_by_states
-    from keras_bert.models.encoder import config_of
+    from keras_bert.data.task_batches import RecordRows
+    from keras_bert.recipes.distill import distill_student
 
+    rows = RecordRows(examples.path)
     with reproducible_scope(training.seed):
-        teacher_task, measure = read_model(teacher), None
+        teacher_task = read_model(teacher)
         if untrained is not None:
-            teacher_task, measure = build_task(teacher_task, examples.features(), **vars(untrained)), measure_by_states
-        if general_student is None:
-            task, copied = initialize_student(teacher_task, shape, examples, training, measure)
-        else:
-            task, copied = resume_student(teacher_task, shape, read_model(general_student)), 0
-        is_copied = measure is None and (copied > 0 or general_student is not None)
-        # With an imitation, vectors move towards the teacher's, which the copied head knows.
-        if not (imitation.is_on and is_copied):
-            start_new_head(task, examples, training, teacher=None if measure else teacher_task, is_copied=is_copied)
-        history = _train(teacher_task, task, examples, distillation, imitation, training)
+            teacher_task = build_task(teacher_task, examples.features(), **vars(untrained))
+        start = None if general_student is None else read_model(general_student)
+        task, copied = create_student(teacher_task, shape, rows, training, start, is_trained=untrained is None)
+        objective = build_distillation_objective(teacher_task, task, rows, distillation, imitation)
+        monitor = StepMonitor(examples, scored_after=count_tuning_rows(task, examples))
+        options = {"is_copied": copied > 0, "is_trained": untrained is None}
+        history = distill_student(teacher_task, task, objective, rows, imitation, training, monitor, **options)
     tune_task(task, examples)
     write_model(student, task, history, training.precision)
-    student.counts["layers_from_teacher"] = copied
+    student.counts["layers_from_teacher"] = copied if general_student is None else 0
     if general_student is not None:
-        student.counts["layers_from_text"] = config_of(task.model).num_layers
-
-
-def _train(
-    teacher: "Task",
-    student: "Task",
-    examples: TaskExamples,
-    distillation: Distillation,
-    imitation: Imitation,
-    training: Training,
-) -> list[dict[str, float]]:
-    """Trains the student, in two stages if the settings ask for it; the history counts the steps of both."""
-    from keras_bert.compress.imitation import ImitationObjective
-
-    scored = count_tuning_rows(student, examples)
-    trained, objective = build_distillation_objective(teacher, student, examples, distillation, imitation)
-    if not isinstance(objective, ImitationObjective):
-        return train_on_rows(trained, objective, examples, training, scored_after=scored)
-    counts = examples.features()["counts"]
-    steps = training.count_steps(counts["train"])
-    first = imitation.count_intermediate_steps(steps)
-    rest = dataclasses.replace(training, steps=steps - first)
-    if not first:
-        return train_on_rows(trained, objective, examples, rest, scored_after=scored)
-    intermediate = dataclasses.replace(training, steps=first)
-    earlier, later = (training_work(counts, options, VALIDATIONS) for options in (intermediate, rest))
-    alone, phase = objective.without_answers(), TrainingPhase(name="intermediate", later=later)
-    history = train_on_rows(trained, alone, examples, intermediate, scored_after=scored, phase=phase)
-    last = train_on_rows(trained, objective, examples, rest, scored_after=scored, phase=TrainingPhase(earlier=earlier))
-    return [*history, *({**entry, "step": entry["step"] + first} for entry in last)]
+        student.counts["layers_from_text"] = copied

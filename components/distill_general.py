@@ -4,8 +4,8 @@ from components.artifacts.standard import Model, TextExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
 from components.training.model_folder import read_model, write_model
-from components.training.on_rows import reproducible_scope, train_on_rows, training_rows
-from components.training.students import make_student
+from components.training.progress import StepMonitor, reproducible_scope
+from components.training.students import create_student
 from keras_bert.core.checks import FieldError
 from keras_bert.options.compression import StateImitation, Student
 from keras_bert.options.training import Training
@@ -32,20 +32,21 @@ def distill_general(
         InputError: the encoder has no such layers, the shape is invalid, or a loss does not fit the models.
     """
     from keras_bert.compress.imitation import StatesObjective
-    from keras_bert.compress.new_students import STARTING_BATCHES, measure_by_states
+    from keras_bert.data.task_batches import RecordRows
+    from keras_bert.recipes.train import TrainingPhase, train
     from keras_bert.tasks.embedding import Embedding
 
+    rows = RecordRows(texts.path)
     with reproducible_scope(training.seed):
-        pretrained, length = read_model(start), texts.features()["max_length"]
+        pretrained = read_model(start)
         # As an embedding task, which has no head.
-        teacher = Embedding.build(pretrained.encoder, pretrained.tokenizer, max_length=length)
-        task, copied = make_student(
-            teacher, shape, training_rows(texts, training).first(STARTING_BATCHES), measure_by_states
-        )
+        teacher = Embedding.build(pretrained.encoder, pretrained.tokenizer, max_length=rows.max_length)
+        task, copied = create_student(teacher, shape, rows, training, is_trained=False)
         try:
             objective = StatesObjective(task.network(), teacher.network(), imitation)
         except FieldError as error:
             raise InputError(error.describe("general_distillation")) from None
-        history = train_on_rows(objective.joint, objective, texts, training)
+        phase = TrainingPhase(objective, training.count_steps(rows.count))
+        history = train(objective.joint, [phase], rows, training, StepMonitor(texts))
     write_model(student, task, history, training.precision)
     student.counts["layers_from_teacher"] = copied

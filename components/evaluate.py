@@ -41,8 +41,7 @@ from components.scoring.slices import column_values, score_slices, slice_texts
 from components.scoring.stage_losses import Compare, describe_lost_share, describe_stage_losses
 from components.scoring.vector_drift import VECTORS_FILE, encode_vectors
 from components.sources.pushed_version import PushedVersion
-from components.training.frozen_head import FROZEN_HEAD_FILE, open_frozen
-from components.training.model_folder import read_model
+from components.training.model_folder import FROZEN_HEAD_FILE, read_model
 from components.training.tuning import build_task
 from keras_bert.core.folders import MODEL_FILE
 
@@ -212,15 +211,20 @@ def _find_start(checkpoint: Model, teachers: Sequence[Model], description: Mappi
     """The checkpoint without fine-tuning: with a fitted head, or a model of vectors; empty if it is neither."""
     from keras_bert.tasks.embedding import Embedding
     from keras_bert.tasks.registry import TASKS
+    from keras_bert.training.new_head import attach_fitted_head
 
     def open_vectors() -> "Task":
         """The checkpoint's own similarity function, and the examples' maximum length."""
         task = read_model(checkpoint)
         return build_task(task, description, None, similarity_function=getattr(task, "similarity_function", "cosine"))
 
+    def open_frozen() -> "Task":
+        head = teachers[0].file(FROZEN_HEAD_FILE)
+        return attach_fitted_head(read_model(teachers[0]), read_model(checkpoint).encoder, head)
+
     file = checkpoint.file(MODEL_FILE)
     if teachers and teachers[0].file(FROZEN_HEAD_FILE).exists():
-        return {FROZEN: ScoredFile(lambda: open_frozen(checkpoint, teachers[0]), file)}
+        return {FROZEN: ScoredFile(open_frozen, file)}
     return {UNTRAINED: ScoredFile(open_vectors, file)} if issubclass(TASKS[description["task"]], Embedding) else {}
 
 

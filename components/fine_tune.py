@@ -1,19 +1,16 @@
 """Fine-tuning of a pre-trained encoder on labelled rows."""
 
-from typing import TYPE_CHECKING
-
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
-from components.training.frozen_head import write_frozen_head
-from components.training.model_folder import read_model, write_model
-from components.training.on_rows import reproducible_scope, train_on_rows
+from components.dsl.errors import input_errors
+from components.training.model_folder import FROZEN_HEAD_FILE, read_model, write_model
+from components.training.progress import StepMonitor, reproducible_scope
 from components.training.tuning import (
     ClassWeights,
     apply_adaptation,
     build_task,
     count_tuning_rows,
     find_class_weights,
-    start_new_head,
     tune_task,
 )
 from keras_bert.core.folders import ADAPTER_FOLDER
@@ -22,9 +19,6 @@ from keras_bert.options.compression import Distillation
 from keras_bert.options.data import Pooling
 from keras_bert.options.fine_tuning import Selection, StartHead
 from keras_bert.options.training import Contrast, Training
-
-if TYPE_CHECKING:
-    from keras_bert.objectives.base import Objective
 
 
 @component(
@@ -71,35 +65,32 @@ def fine_tune(
         InputError: the checkpoint does not fit the examples, the task has no such class weights, or the encoder does
             not support the adaptation.
     """
-    from keras_bert.objectives.distillation import DistillationObjective
+    from keras_bert.data.task_batches import RecordRows
+    from keras_bert.recipes.fit import fit_task, start_new_head
 
-    description = examples.features()
+    description, rows = examples.features(), RecordRows(examples.path)
     weights = find_class_weights(description, description["settings"].get("labels", []), class_weights)
     with reproducible_scope(training.seed):
-        initial = read_model(pretrained)
-        task = build_task(initial, description, pooling, contrast, normalize=normalize)
-        is_new = bool(task.drawn_weights)
-        fitted = start_new_head(task, examples, training, start_head, weights)
+        task = build_task(read_model(pretrained), description, pooling, contrast, normalize=normalize)
+        with input_errors("fine_tuning: "):
+            start = start_new_head(task, rows, training, start_head, weights)
         trained = apply_adaptation(task, adaptation)
-        objective: Objective = task.objective(weights)
-        if distillation is not None:
-            objective = DistillationObjective(task.objective(weights), None, distillation)
-        history = train_on_rows(
-            task.network(),
-            objective,
-            examples,
+        history = fit_task(
+            task,
+            rows,
             training,
-            select=task.selected_by if selection.keep == "best" else None,
+            StepMonitor(examples, selection.validations, scored_after=count_tuning_rows(task, examples)),
+            is_head_random=start.is_random,
+            class_weights=weights,
+            distillation=distillation,
+            keep_best=selection.keep == "best",
             patience=selection.patience,
-            compare_start=not is_new or (fitted is not None and fitted.is_kept),
-            validations=selection.validations,
-            scored_after=count_tuning_rows(task, examples),
         )
     tune_task(task, examples)
     if task.adapter is not None and task.adapter.merges:
         task.save_adapter(model.file(ADAPTER_FOLDER))
         task.merge_adapter()
     write_model(model, task, history, training.precision)
-    if fitted is not None:
-        write_frozen_head(model, fitted)
+    if start.fitted is not None:
+        start.fitted.save(model.file(FROZEN_HEAD_FILE))
     model.counts |= trained

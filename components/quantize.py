@@ -3,10 +3,9 @@
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import input_errors
-from components.training.model_folder import write_model
-from components.training.on_rows import reproducible_scope, training_rows
-from components.training.self_distillation import read_trainable_task, self_distill
-from components.training.tuning import tune_task
+from components.training.model_folder import read_model, write_model
+from components.training.progress import StepMonitor, reproducible_scope
+from components.training.tuning import count_tuning_rows, tune_task
 from keras_bert.options.compression import Distillation
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
@@ -34,40 +33,15 @@ def quantize(
     Raises:
         InputError: the recipe does not fit the model.
     """
-    from keras_bert.compress.prune import find_sparsity, save_sparsity
-    from keras_bert.compress.quantization_parameters import QuantizationParameters, quantized_activations
-    from keras_bert.compress.quantize import QuantizationAware
-    from keras_bert.models.encoder import input_names
-    from keras_bert.training.masks import Masks
+    from keras_bert.data.task_batches import RecordRows
+    from keras_bert.recipes.quantize import quantize_task, start_quantization
 
-    plan = training or Training()
+    plan, rows = training or Training(), RecordRows(examples.path)
     with reproducible_scope(plan.seed):
-        task = read_trainable_task(student)
-        network = task.network()
-        batches = training_rows(examples, plan).first(quantization.calibration_batches)
-        names = input_names(network)
-        sparsity = find_sparsity(student.path)
-        float_layers = (*quantization.float_layers, *task.float_layers)
+        task, float_network = read_model(student), read_model(student).network()
         with input_errors(f"quantization, recipe {quantization.recipe}: "):
-            aware = QuantizationAware(
-                network, [{name: batch[name] for name in names} for batch in batches], quantization.recipe, float_layers
-            )
-        history: list[dict[str, float]] = [{"step": 0}]
-        if training is not None:
-            history = self_distill(
-                student,
-                task,
-                network,
-                examples,
-                distillation,
-                training,
-                variables=aware.variables(),
-                after_step=Masks(network).after_step if sparsity else None,
-            )
-    parameters = QuantizationParameters(quantization.recipe, aware.finish(), float_layers)
-    with quantized_activations(network, parameters):
-        tune_task(task, examples)
+            aware = start_quantization(task, rows, quantization, plan)
+        monitor = StepMonitor(examples, scored_after=count_tuning_rows(task, examples))
+        history = quantize_task(task, aware, float_network, rows, quantization, distillation, training, monitor)
+    tune_task(task, examples)
     write_model(quantized, task, history, plan.precision)
-    parameters.save(quantized.path)
-    if sparsity:
-        save_sparsity(sparsity, quantized.path)

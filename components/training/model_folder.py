@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
 
 HISTORY_FILE = "history.jsonl"
+# The head at its optimum on the vectors of an encoder before fine-tuning, beside the fine-tuned model.
+FROZEN_HEAD_FILE = "frozen_head.npz"
 
 
 def write_model(output: Model, task: "Task", history: Sequence[Mapping[str, float]], precision: Precision) -> None:

@@ -1,5 +1,6 @@
 """The beginning and the end of a training on labelled rows: its task, class weights, adaptation and tuning."""
 
+import contextlib
 import dataclasses
 import logging
 import math
@@ -9,15 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from components.artifacts.standard import TaskExamples
 from components.dsl.errors import InputError, input_errors, nearest
 from components.examples.registry import TASK_ROWS, read_rows
-from keras_bert.core.row_limits import LENGTH_BUCKETS
 from keras_bert.options.adaptation import Adaptation
 from keras_bert.options.data import Pooling
-from keras_bert.options.fine_tuning import StartHead
-from keras_bert.options.training import Contrast, Training
+from keras_bert.options.training import Contrast
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
-    from keras_bert.training.new_head import FittedHead
 
 logger = logging.getLogger(__name__)
 
@@ -108,31 +106,6 @@ def _keep_head(initial: "Task", kind: type["Task"], settings: Mapping[str, Any])
     return kind.from_settings(initial.model, initial.tokenizer, {**kept_settings, **activation})
 
 
-def start_new_head(
-    task: "Task",
-    examples: TaskExamples,
-    training: Training,
-    how: StartHead = "auto",
-    class_weights: Sequence[float] | None = None,
-    **of_student: Any,
-) -> "FittedHead | None":
-    """Fits a new head, see `keras_bert.training.new_head.fit_head`.
-
-    A head that was kept stays. `of_student` are the further arguments of `fit_head` for the head of a student.
-    """
-    from keras_bert.data.task_batches import task_batches
-    from keras_bert.training.new_head import fit_head
-    from keras_bert.training.trainer import validation_rows
-
-    if not (task.drawn_weights or of_student):
-        return None
-    size = validation_rows(examples.features()["max_length"])
-    options: dict[str, Any] = {"seed": training.seed, "shuffle": True, "bucket_boundaries": LENGTH_BUCKETS}
-    rows = task_batches(examples.path, "train", size, **options)
-    with input_errors("fine_tuning: "):
-        return fit_head(task, rows, how, class_weights, **of_student)
-
-
 def apply_adaptation(task: "Task", adaptation: Adaptation | None) -> dict[str, float]:
     """Adds an adapter to a task and freezes its encoder; returns the number and the share of the trainable weights.
 
@@ -154,7 +127,12 @@ def tune_task(task: "Task", examples: TaskExamples) -> None:
     """Tunes the settings of a trained task on validation rows, such as thresholds; see `TaskRows.tune`."""
     rows = TASK_ROWS[task.name]
     if rows.tunes(task):
-        rows.tune(task, read_rows(examples, "validation"))
+        from keras_bert.compress.quantization_parameters import quantized_activations
+
+        with contextlib.ExitStack() as stack:
+            if task.quantization is not None:
+                stack.enter_context(quantized_activations(task.network(), task.quantization))
+            rows.tune(task, read_rows(examples, "validation"))
 
 
 def count_tuning_rows(task: "Task", examples: TaskExamples) -> int:

@@ -3,21 +3,12 @@
 Pruned weights are zero after every step: models compute as before, and need no masks after the training.
 """
 
-import json
-import os
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
 import keras
 import tensorflow as tf
 
 from keras_bert.compress.tfmot import pruning_schedule, pruning_utils
-from keras_bert.core.folders import read_json_file
 from keras_bert.options.compression import Pruning
 from keras_bert.training.masks import Masks
-
-SPARSITY_FILE = "sparsity.json"
 
 # The number of times that masks are recomputed while the sparsity rises.
 _MASKS = 50
@@ -54,15 +45,3 @@ class MagnitudePruning(Masks):
         _, places = tf.math.top_k(tf.reshape(tf.abs(kernel), [-1]), size - round(sparsity * size))
         ones = tf.ones_like(places, dtype=tf.float32)
         return tf.reshape(tf.scatter_nd(places[:, tf.newaxis], ones, [size]), kernel.shape)
-
-
-def save_sparsity(settings: Mapping[str, Any], folder: str | os.PathLike[str]) -> None:
-    """Writes `sparsity.json` into an existing folder: later trainings of the model keep its zeros."""
-    (Path(folder) / SPARSITY_FILE).write_text(json.dumps(dict(settings), indent=1, sort_keys=True) + "\n")
-
-
-def find_sparsity(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """Reads the settings that `save_sparsity` wrote; None if there is no file."""
-    path = Path(folder) / SPARSITY_FILE
-    content: dict[str, Any] | None = read_json_file(path) if path.is_file() else None
-    return content

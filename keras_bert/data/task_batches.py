@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from keras_bert.core.folders import FEATURES_FILE
 from keras_bert.core.losses import IGNORED
+from keras_bert.core.row_limits import LENGTH_BUCKETS
 from keras_bert.data.batches import INTEGER, INTEGERS, TEXT_ROW, Batch, Batches, Parse, pad, pad_pair, plan_batches
 from keras_bert.data.record_store import RecordStore
 from keras_bert.data.records import RecordError, find_records, read_features, read_labels
@@ -39,6 +40,25 @@ _PARSED: dict[Kind, Any] = {
     "answers": tf.io.RaggedFeature(tf.float32, row_splits_dtype=tf.int64),
     "scores": tf.io.RaggedFeature(tf.float32, row_splits_dtype=tf.int64),
 }
+
+
+class RecordRows:
+    """Rows of a task, or texts, in a folder of records as a `RowSource`, see `task_batches`."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        content = read_features(folder)
+        self._folder, self.counts = folder, content["counts"]
+        self.count, self.max_length = self.counts["train"], content["max_length"]
+        self.has_answers = TEACHER_ANSWERS in content
+
+    def training_batches(self, size: int, seed: int) -> Batches:
+        """Shuffled batches of the training split."""
+        options: dict[str, Any] = {"seed": seed, "shuffle": True, "bucket_boundaries": LENGTH_BUCKETS}
+        return task_batches(self._folder, "train", size, **options)
+
+    def validation_batches(self, size: int) -> Batches:
+        """Batches of the validation split, in the order of the files."""
+        return task_batches(self._folder, "validation", size, bucket_boundaries=LENGTH_BUCKETS)
 
 
 def task_batches(

@@ -10,6 +10,7 @@ import dataclasses
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import keras
@@ -76,6 +77,21 @@ class FittedHead:
     rows: int
     gain: float
     is_kept: bool
+
+    def save(self, file: Path) -> None:
+        """Writes the weights as an `.npz` file, which `attach_fitted_head` reads."""
+        arrays: dict[str, Any] = {**self.weights}
+        np.savez(file, **arrays)
+
+
+def attach_fitted_head(task: Task, encoder: keras.Model, file: Path) -> Task:
+    """A task like another one on the encoder that it was trained from, with the head that `FittedHead.save` wrote."""
+    frozen = task.rebuilt(encoder)
+    with np.load(file) as arrays:
+        weights = {weight.path: weight for weight in frozen.model.weights}
+        for path in arrays:
+            weights[path].assign(arrays[path])
+    return frozen
 
 
 def fit_head(

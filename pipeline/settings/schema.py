@@ -26,7 +26,7 @@ from components.sources.search_texts import SearchTexts
 from components.sources.table import TableSource
 from components.sources.teacher_columns import FilesWithTeacherAnswers, UnlabelledSource
 from components.sources.text import TextSource
-from components.training.on_rows import VALIDATIONS
+from components.training.progress import VALIDATIONS
 from keras_bert.core.checks import check
 from keras_bert.core.config import EncoderShape
 from keras_bert.core.validation import STRICT, OpenShare, validated_dataclass

@@ -10,7 +10,6 @@ from components.scoring.base import choose_metric
 from components.scoring.latency import measure_file
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
-from components.training.on_rows import training_rows
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
 from plugins.doctor.artifacts import Diagnosis, DiagnosisReport
@@ -46,15 +45,20 @@ def diagnose(
     is in points of the task's main metric on the first `rows` validation rows.
     """
     from keras_bert.compress.quantization_parameters import QuantizationParameters
-    from keras_bert.data.task_batches import task_batches
+    from keras_bert.data.task_batches import RecordRows, task_batches
     from keras_bert.models.encoder import input_names
     from plugins.doctor.layers import QuantizationDiagnosis
 
     task = read_model(model)
     network = task.network()
     names = input_names(network)
-    plan = training_rows(examples, Training()).first(quantization.calibration_batches)
-    batches = [{name: batch[name] for name in names} for batch in plan]
+    plan = Training()
+    first = (
+        RecordRows(examples.path)
+        .training_batches(plan.micro_batch_size, plan.seed)
+        .first(quantization.calibration_batches)
+    )
+    batches = [{name: batch[name] for name in names} for batch in first]
     batch = next(iter(task_batches(examples.path, "validation", rows).epoch()))
     features = {name: batch[name].numpy() for name in names}
     score = _Score(task, examples, rows)

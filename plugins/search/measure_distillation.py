@@ -7,8 +7,8 @@ from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.step_folders import report_progress
 from components.training.model_folder import read_model
-from components.training.on_rows import reproducible_scope, training_rows
-from components.training.students import build_distillation_objective, initialize_student
+from components.training.progress import reproducible_scope
+from components.training.students import build_distillation_objective, create_student
 from keras_bert.options.compression import Distillation, Imitation, Student
 from keras_bert.options.training import Training
 from plugins.search.artifacts import TrainingCost, TrainingTimes
@@ -16,6 +16,7 @@ from plugins.search.artifacts import TrainingCost, TrainingTimes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from keras_bert.data.batches import Batches
     from keras_bert.training.trainer import Trainer
 
 # The most steps to time, and the seconds after which no further step is made.
@@ -43,30 +44,30 @@ def measure_distillation(
     Raises:
         InputError: the teacher, the shape and the losses do not fit each other, see `distill`.
     """
+    from keras_bert.data.task_batches import RecordRows
     from keras_bert.training.trainer import Trainer
 
-    started = time.perf_counter()
+    started, rows = time.perf_counter(), RecordRows(examples.path)
     with reproducible_scope(training.seed):
         teacher_task = read_model(teacher)
-        student, _ = initialize_student(teacher_task, shape, examples, training)
-        network, objective = build_distillation_objective(teacher_task, student, examples, distillation, imitation)
+        student, _ = create_student(teacher_task, shape, rows, training)
+        network, objective = build_distillation_objective(teacher_task, student, rows, distillation, imitation)
         trainer = Trainer(network, objective, training, _STEPS)
     ready = time.perf_counter()
-    step, steps = _steady([*_times(trainer, examples, training)])
+    step, steps = _steady([*_times(trainer, rows.training_batches(training.micro_batch_size, training.seed))])
     begin = time.perf_counter() - started - step * steps
     cost.write(TrainingTimes(step, steps, begin, examples.features()["counts"]))
     cost.counts = {"step": step, "building": ready - started}
 
 
-def _times(trainer: "Trainer", examples: TaskExamples, training: Training) -> "Sequence[float]":
+def _times(trainer: "Trainer", batches: "Batches") -> "Sequence[float]":
     """The seconds of each step, with making its batch."""
-    batches = training_rows(examples, training)
     source = iter(trainer.devices.spread(lambda **shares: batches.after(0, **shares)))
     times: list[float] = []
     while len(times) < _STEPS and (sum(times) < _SECONDS or len(times) < 2):
         report_progress(len(times), _STEPS, "timing steps")
         started = time.perf_counter()
-        _, norm = trainer.step([next(source) for _ in range(training.accumulation)], len(times) + 1)
+        _, norm = trainer.step([next(source) for _ in range(trainer.training.accumulation)], len(times) + 1)
         float(norm)  # waits for the accelerator
         times.append(time.perf_counter() - started)
     return times

@@ -10,17 +10,15 @@ from components.dsl.errors import input_errors
 from components.dsl.step_folders import report_progress
 from components.scoring.latency import measure_file
 from components.training.model_folder import read_model
-from components.training.on_rows import training_rows
 from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
 from keras_bert.options.compression import Student
 from keras_bert.options.quantization import Quantization
-from keras_bert.options.training import Training
 
 if TYPE_CHECKING:
     import keras
 
 # Rows for the ranges of activations; size and speed do not depend on these.
-_ROWS = Training(batch_size=8)
+_ROWS = 8
 _NOISE = 0.02
 
 
@@ -49,10 +47,11 @@ def measure_footprint(
     """
     import keras
 
-    from keras_bert.compress.new_students import build_student
     from keras_bert.compress.quantization_parameters import QuantizationParameters
     from keras_bert.compress.quantize import QuantizationAware
+    from keras_bert.data.task_batches import RecordRows
     from keras_bert.models.encoder import input_names
+    from keras_bert.recipes.students import build_student
 
     keras.utils.set_random_seed(0)
     report_progress(0, 2, "building")
@@ -63,7 +62,7 @@ def measure_footprint(
     _add_noise(network)
     if quantization is not None:
         quantization = dataclasses.replace(quantization, calibration_batches=1)
-        batch = next(iter(training_rows(examples, _ROWS).first(1)))
+        batch = next(iter(RecordRows(examples.path).training_batches(_ROWS, seed=0).first(1)))
         rows = {name: batch[name].numpy() for name in input_names(network)}
         with input_errors(f"quantization, recipe {quantization.recipe}: "):
             float_layers = (*quantization.float_layers, *task.float_layers)

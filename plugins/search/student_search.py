@@ -10,7 +10,7 @@ from components.artifacts.measurements import FileFootprint
 from components.dsl.artifact import Artifact
 from components.dsl.component import Handle
 from components.objects.mirror import display_path
-from components.training.on_rows import VALIDATIONS, training_work
+from components.training.progress import VALIDATIONS, training_work
 from keras_bert.options.training import Training
 from pipeline.nodes import seeded
 from pipeline.orchestrator.observer import Observer

@@ -96,7 +96,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str, str],
 @pytest.fixture
 def eagerly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """To compile takes longer than a step, and one batch tells which parts a student could have."""
-    monkeypatch.setattr("keras_bert.compress.new_students.STARTING_BATCHES", 1)
+    monkeypatch.setattr("keras_bert.recipes.students.STARTING_BATCHES", 1)
     tf.config.run_functions_eagerly(True)
     yield
     tf.config.run_functions_eagerly(False)

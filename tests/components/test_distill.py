@@ -15,11 +15,11 @@ from components.dsl.errors import InputError
 from components.dsl.step_folders import set_progress_sink
 from components.examples.registry import TASK_ROWS, read_rows
 from components.training.model_folder import read_model
-from components.training.students import make_student
 from keras_bert.core.config import EncoderConfig
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.models.encoder import build_encoder, config_of
 from keras_bert.options.compression import Imitation, Student
+from keras_bert.recipes.students import make_student
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tokenizers.tokenizer import Tokenizer

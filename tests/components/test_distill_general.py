@@ -102,7 +102,7 @@ def test_a_narrow_student_comes_nearer_and_the_task_goes_on_from_it(
 def test_one_with_fewer_parts_starts_from_those_of_the_start(
     checkpoint: Path, texts: TextExamples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keras_bert.compress.new_students.STARTING_BATCHES", 2)
+    monkeypatch.setattr("keras_bert.recipes.students.STARTING_BATCHES", 2)
     shape = Student(num_heads=1, intermediate_size=16, embedding_rank=8)
     student_folder = make(
         checkpoint, texts, tmp_path / "begun", shape=shape, training=dataclasses.replace(TRAINING, steps=1)

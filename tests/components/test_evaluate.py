@@ -26,7 +26,7 @@ from components.scoring.vector_drift import compare_vectors
 from components.sources.pushed_version import PushedVersion
 from components.sources.shared import KeptColumns
 from components.sources.table import TableSource
-from components.training.frozen_head import write_frozen_head
+from components.training.model_folder import FROZEN_HEAD_FILE
 from keras_bert.data.records import read_features
 from keras_bert.export.attachments import attach_entries
 from keras_bert.training.new_head import FittedHead
@@ -98,7 +98,7 @@ def test_the_head_on_the_encoder_before_fine_tuning_is_a_baseline_that_only_warn
     shutil.copytree(artifacts.lopsided.path, teacher.path)
     trained = keras_bert.load(artifacts.teacher.path)
     weights = {weight.path: weight.numpy() for weight in trained.model.weights}
-    write_frozen_head(teacher, FittedHead(weights, 10, 0.5, is_kept=True))
+    FittedHead(weights, 10, 0.5, is_kept=True).save(teacher.file(FROZEN_HEAD_FILE))
     given = {"teachers": [teacher], "checkpoint": artifacts.pretrained, "baselines": False}
     evaluation, decision = run(tmp_path, artifacts, **given)
     scores = {name: model["metrics"]["accuracy"]["mean"] for name, model in evaluation["models"].items()}

@@ -13,13 +13,13 @@ from components.import_checkpoint import import_checkpoint
 from components.quantize import quantize
 from components.sources.checkpoint import Checkpoint
 from components.training.model_folder import read_model
-from components.training.students import make_student
 from keras_bert.export.runtimes import OnnxModel, TFLiteModel
 from keras_bert.models.encoder import config_of, input_names
 from keras_bert.options.compression import Student
 from keras_bert.options.export import Export
 from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.training import Training
+from keras_bert.recipes.students import make_student
 from tests.components import tuning_job
 from tests.keras_bert.interop.family_checkpoints import FAMILIES, SIMILAR, make_checkpoint
 

@@ -16,8 +16,7 @@ from components.examples.question_answering import tune_threshold
 from components.examples.registry import read_rows
 from components.fine_tune import fine_tune
 from components.scoring.registry import TASK_SCORING
-from components.training.frozen_head import open_frozen
-from components.training.model_folder import read_model
+from components.training.model_folder import FROZEN_HEAD_FILE, read_model
 from components.training.tuning import ClassWeights
 from keras_bert.data.records import read_features
 from keras_bert.options.fine_tuning import Selection
@@ -147,7 +146,9 @@ def test_training_starts_from_a_head_that_is_fitted_to_the_encoder_as_it_is(
     scoring, rows = TASK_SCORING[task], read_rows(artifacts.examples, "train")
     made, frozen, drawn = (
         read_model(model),
-        open_frozen(artifacts.pretrained, model),
+        new_head.attach_fitted_head(
+            read_model(model), read_model(artifacts.pretrained).encoder, model.file(FROZEN_HEAD_FILE)
+        ),
         read_model(run(artifacts, tmp_path / "drawn", start_head="random")),
     )
     assert scoring.answer(frozen, rows) == scoring.answer(made, rows)

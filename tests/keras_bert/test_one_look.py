@@ -14,10 +14,9 @@ import keras_bert
 from keras_bert.core.target_scale import TargetScale
 from keras_bert.data.array_batches import ArrayBatches
 from keras_bert.export import task_export
+from keras_bert.in_memory import fit as fitting
 from keras_bert.objectives.distillation import DistillationObjective
-from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
-from keras_bert.training import fit as fitting
 from keras_bert.training.masks import Masks
 from tests.keras_bert.export.word_tasks import make_encoder, make_task
 from tests.samples import long_but
@@ -272,7 +271,7 @@ def test_an_interrupted_quantization_leaves_the_model_as_it_was(monkeypatch: pyt
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("keras_bert.compress.task_compression.train", interrupt)
+    monkeypatch.setattr("keras_bert.recipes.self_distillation.train", interrupt)
     with pytest.raises(KeyboardInterrupt):
         keras_bert.quantize(task, TEXTS, LABELS)
     assert task.quantization is None
@@ -441,13 +440,13 @@ def test_quantized_models_keep_their_ranges_on_disk_and_are_not_trained_again(tm
     assert keras_bert.load(tmp_path / "saved").quantization == task.quantization
 
 
-def test_batches_hold_every_row_once_an_epoch_cut_to_the_longest() -> None:
+def test_batches_hold_every_row_once_an_epoch() -> None:
     rows = {"padding_mask": np.array([[1, 1, 0], [1, 1, 1]], "int32"), "label": np.ones((2, 3), "int32")}
-    (batch,) = fitting.batches(make_task("multi_label"), {**rows, "token_ids": rows["padding_mask"]}, 1).epoch().take(1)
-    assert batch["label"].shape == (1, 3)
+    (batch,) = ArrayBatches("multi_label", rows, 1, 16).epoch().take(1)
+    assert (batch["label"].shape, batch["padding_mask"].shape) == ((1, 3), (1, 8))
     mask = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]], "int32")
     rows = {"token_ids": mask * 7, "padding_mask": mask, "label": np.arange(3, dtype="int32")}
-    batches = ArrayBatches(rows, 2, shuffle=True, seed=1)
+    batches = ArrayBatches("classification", rows, 2, 16, shuffle=True, seed=1)
     seen = np.concatenate([batch["label"] for batch in batches.epoch()])
     assert sorted(seen) == [0, 1, 2]
     assert batches.epoch(1).element_spec["label"].shape.as_list() == [None]
@@ -455,11 +454,8 @@ def test_batches_hold_every_row_once_an_epoch_cut_to_the_longest() -> None:
     assert third == next(iter(batches.epoch(1)))["label"].numpy().tolist()
 
 
-def test_epochs_have_every_row_and_missing_arguments_are_told() -> None:
+def test_missing_arguments_are_told() -> None:
     task = make_task("classification")
-    rows = task.training_rows(TEXTS, LABELS)
-    assert fitting.count_steps(task, rows, Training(epochs=2.0, batch_size=4)) == 4
-    assert fitting.count_steps(task, rows, Training(steps=3, batch_size=4)) == 3
     for change in (keras_bert.prune, keras_bert.quantize):
         with pytest.raises(TypeError, match="missing 2 required positional arguments: 'texts' and 'labels'"):
             change(task)

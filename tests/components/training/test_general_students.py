@@ -5,10 +5,8 @@ import functools
 import numpy as np
 import pytest
 
-from components.dsl.errors import InputError
-from components.training.students import make_student, resume_student
-from keras_bert.compress.new_students import measure_by_states
 from keras_bert.options.compression import Student
+from keras_bert.recipes.students import make_student, measure_by_states
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.embedding import Embedding
 from tests.components.test_distill import SETTINGS, build, rows_of
@@ -32,7 +30,8 @@ def begin(shape: Student) -> Task:
 @pytest.mark.parametrize("shape", [SAME, NARROW])
 def test_the_encoder_has_begun_and_the_head_is_the_teachers_if_it_fits(task: str, shape: Student) -> None:
     teacher, small = build(task, num_layers=2), begin(shape)
-    student = resume_student(teacher, shape, small)
+    student, copied = make_student(teacher, shape, general_student=small)
+    assert copied == 1
     assert (type(student), student.settings()) == (type(teacher), teacher.settings())
     for layer in ("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm", "block_0"):
         assert same(student, small, layer)
@@ -47,8 +46,9 @@ def test_the_encoder_has_begun_and_the_head_is_the_teachers_if_it_fits(task: str
 
 
 def test_a_student_of_another_shape_than_that_which_has_begun() -> None:
-    with pytest.raises(InputError, match=r"^student: block_0 must have weights like the teacher's block_0"):
-        resume_student(build("classification", num_layers=2), Student(num_layers=1, intermediate_size=8), begin(SAME))
+    teacher, shape = build("classification", num_layers=2), Student(num_layers=1, intermediate_size=8)
+    with pytest.raises(ValueError, match=r"^block_0 must have weights like the teacher's block_0"):
+        make_student(teacher, shape, general_student=begin(SAME))
 
 
 def test_without_a_task_parts_are_chosen_by_the_states_alone() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from components.training.on_rows import TrainingProgress, forward_work, training_work
+from components.training.progress import TrainingProgress, forward_work, training_work
 from keras_bert.options.training import Training
 
 TRAINING = Training(batch_size=8, epochs=1.0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.compress.prune import MagnitudePruning, find_sparsity, save_sparsity
+from keras_bert.compress.prune import MagnitudePruning
 from keras_bert.options.compression import Pruning
 from keras_bert.training.masks import Masks
 from tests.keras_bert.compress import tiny
@@ -80,9 +80,3 @@ def test_a_second_pruning_with_fewer_zeros_lets_none_grow_back():
     pruning.after_step(1)
     for path, kernel in kernels(model).items():
         np.testing.assert_array_equal(kernel == 0, zero[path])
-
-
-def test_what_was_done_stands_beside_a_model(tmp_path):
-    assert find_sparsity(tmp_path) is None
-    save_sparsity({"sparsity": 0.5, "pattern": "2:4"}, tmp_path)
-    assert find_sparsity(tmp_path) == {"sparsity": 0.5, "pattern": "2:4"}

@@ -37,7 +37,7 @@ def test_the_first_batches_hold_no_row_twice(kinds):
     batches, _ = kinds
     assert contents(batches.first(2)) == contents(batches.after(0).take(2))
     assert contents(batches.first(16)) == contents(batches.epoch())
-    batches = ArrayBatches({"padding_mask": np.ones((5, 2), "int32"), "label": np.arange(5)}, 2, shuffle=True)
+    batches = ArrayBatches("", {"padding_mask": np.ones((5, 2), "int32"), "label": np.arange(5)}, 2, 2, shuffle=True)
     assert contents(batches.first(2)) == contents(batches.after(0).take(2))
     assert contents(batches.first(16)) == contents(batches.epoch())
 

@@ -6,12 +6,13 @@ import pytest
 
 pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
 import keras_bert
+from keras_bert.data.array_batches import ArrayBatches
+from keras_bert.in_memory.fit import read_rows
 from keras_bert.options.compression import Student
 from keras_bert.tasks.registry import load
 from keras_bert.tasks.regression import Regression
 from keras_bert.tasks.reranking import Reranking
 from keras_bert.tasks.retrieval import Retrieval
-from keras_bert.training.fit import batches, read_rows
 from tests.keras_bert.interop.checkpoints import GOLDEN, change_json, copy_golden
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
 
@@ -32,11 +33,13 @@ def test_rows_of_a_query_stand_together_and_share_batches():
     np.testing.assert_array_equal(inputs["token_ids"][3], [*task.encode(["bad"], ["film"])["token_ids"][0], 0])
     rows = read_rows(task, (QUERIES, PASSAGES, RELEVANCES))
     for seed in range(3):
-        sizes = [batch["list"].numpy() for batch in batches(task, rows, 3, shuffle=True, seed=seed).epoch()]
+        sizes = [
+            batch["list"].numpy() for batch in ArrayBatches("reranking", rows, 3, 16, shuffle=True, seed=seed).epoch()
+        ]
         assert sorted(np.concatenate(sizes).tolist()) == [0, 0, 0, 1, 1, 2]
         assert all(np.isin(batch, [0]).sum() in (0, 3) for batch in sizes), "a list is in one batch"
         assert len(sizes) == 2, "lists of two rows on average: two of them have 3 rows, rounded"
-    parts = [list(batches(task, rows, 6).epoch(shares=[share], of=2)) for share in (0, 1)]
+    parts = [list(ArrayBatches("reranking", rows, 6, 16).epoch(shares=[share], of=2)) for share in (0, 1)]
     assert [[batch["list"].numpy().tolist() for batch in part] for part in parts] == [[[0, 0, 0, 2]], [[1, 1]]]
 
 

@@ -11,12 +11,13 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 import keras_bert
 from keras_bert.core.losses import IGNORED
+from keras_bert.data.array_batches import ArrayRows
+from keras_bert.in_memory.fit import read_rows
 from keras_bert.tasks.base import Link, Task
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.multi_label import MultiLabelClassification
 from keras_bert.tasks.regression import Regression
 from keras_bert.tasks.token_classification import TokenClassification
-from keras_bert.training.fit import batches, read_rows
 from keras_bert.training.linear_model import fit_linear
 from keras_bert.training.loop import NonFiniteLossError
 from keras_bert.training.new_head import FittedHead, draw_head, fit_head, has_drawn_head
@@ -67,7 +68,8 @@ def test_numbers_are_those_of_a_ridge_regression_from_any_start() -> None:
 
 
 def fit(task: Task, *columns: Any, teacher: Task | None = None, **options: Any) -> FittedHead | None:
-    return fit_head(task, batches(task, read_rows(task, columns), 16, shuffle=True), teacher=teacher, **options)
+    rows = ArrayRows(task.name, read_rows(task, columns), task.max_length)
+    return fit_head(task, rows.training_batches(16, seed=0), teacher=teacher, **options)
 
 
 def classifier(labels: tuple[str, ...] = ("no", "yes")) -> Classification:

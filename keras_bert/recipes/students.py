@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from keras_bert.compress.importance import measure_importance
-from keras_bert.compress.students import Importance, RandomProbes, initialize_from_teacher, spread_layers
+from keras_bert.compress.students import Importance, RandomProbes, copy_head, initialize_from_teacher, spread_layers
 from keras_bert.compress.vocabulary import count_token_ids
 from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder, config_of, has_layer
@@ -34,15 +34,36 @@ def measure_by_states(teacher: Task, rows: list[Batch]) -> list[Importance]:
 
 
 def make_student(
-    teacher: Task, shape: Student, rows: Iterable[Batch] = (), measure: Measure = measure_by_loss
+    teacher: Task,
+    shape: Student,
+    rows: Iterable[Batch] = (),
+    measure: Measure = measure_by_loss,
+    *,
+    general_student: Task | None = None,
 ) -> tuple[Task, int]:
-    """Builds a student and initializes it from a fine-tuned teacher; also returns the number of blocks taken from it.
+    """Builds a student and initializes it; also returns the number of its blocks that are not random: all, or none.
 
-    Random weights take 0 blocks. `rows` are needed if heads or units of the teacher must be chosen, whose importance
-    `measure` measures, or if its embedding is factorized.
+    A student as wide as its teacher starts from the teacher's layers; with fewer heads or a narrower feed-forward
+    layer, it keeps their most important parts. Any other student starts from random weights.
+
+    Args:
+        teacher: the fine-tuned task, or a pre-trained one.
+        shape: how the student differs from the teacher.
+        rows: batches; needed if heads or units of the teacher must be chosen, or if its embedding is factorized.
+        measure: measures the importance of heads and units.
+        general_student: a student of this shape that was distilled on plain text, whose encoder is taken instead of the
+            teacher's layers, with those layers of the teacher's head that fit.
+
+    Raises:
+        ValueError: the teacher has no such layers, or the shape is invalid or differs from the general student's.
     """
     config = config_of(teacher.model)
     student, small = build_student(teacher, shape)
+    if general_student is not None:
+        copied = initialize_from_teacher(student.network(), general_student.network(), range(small.num_layers))
+        head = copy_head(student.network(), teacher.network())
+        logger.info("the student continues from %s and takes %s from the teacher", list(copied), head)
+        return student, small.num_layers
     wider = small.num_heads > config.num_heads or small.intermediate_size > config.intermediate_size
     same = small.num_heads == config.num_heads and small.intermediate_size == config.intermediate_size
     if small.hidden_size != config.hidden_size or wider or not (same or has_prunable_blocks(config)):

@@ -3,33 +3,28 @@
 import inspect
 import itertools
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
 
 import keras
 import numpy as np
 
 from keras_bert.core.checks import as_list, check
 from keras_bert.core.folders import INPUT_NAMES
-from keras_bert.data.array_batches import ArrayBatches
-from keras_bert.data.schemas import SCHEMAS, compares_rows, list_feature
+from keras_bert.data.array_batches import ArrayBatches, ArrayRows
+from keras_bert.data.schemas import list_feature
 from keras_bert.models.encoder import config_of
-from keras_bert.objectives.base import Objective, means
-from keras_bert.objectives.distillation import DistillationObjective
+from keras_bert.objectives.base import means
 from keras_bert.options.compression import Distillation
 from keras_bert.options.fine_tuning import StartHead
 from keras_bert.options.training import RETRIEVAL_RATE, Training, suggest_epochs, suggest_rates
+from keras_bert.recipes.fit import fit_task, start_new_head
 from keras_bert.tasks.base import Task
-from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.checks import check_keras, check_same_length, is_keras_model, is_missing, read_class_weights
 from keras_bert.tasks.retrieval import Retrieval
-from keras_bert.training.history import Entry, History
-from keras_bert.training.masks import keep_zeros
-from keras_bert.training.new_head import draw_head, fit_head, has_drawn_head, restored_head
-from keras_bert.training.trainer import Trainer, seed_dropout, validation_rows
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from keras_bert.training.history import History
+from keras_bert.training.new_head import draw_head, has_drawn_head, restored_head
+from keras_bert.training.trainer import Trainer, seed_dropout
 
 # Parts of the rows of a cross-validation.
 _FOLDS = 5
@@ -93,33 +88,32 @@ def fit(
     first = _first_held_out(task, rows, validation_split)
     learned, held_out = ({name: array[part] for name, array in rows.items()} for part in (np.s_[:first], np.s_[first:]))
     for part in (learned, held_out) if validation_split else (learned,):
-        _check_learnable(task, part, settings)
+        check_learnable(task, part, settings)
+    source = ArrayRows(task.name, learned, task.max_length, held_out if validation_split else None)
     if task.second_text == "optional":
         task.pairs = pairs is not None
     weights = read_class_weights(class_weights, task.labels)
     # An encoder may be shared with tasks that have other adapters.
     with restored_head(task) as before, task._attached(task.adapter):
-        is_new = has_drawn_head(task)
-        if is_new:
+        if has_drawn_head(task):
             draw_head(task, settings.seed)
         if task.label_name in rows:
             task.start_scale(learned[task.label_name], learned)
-        if is_new:
-            source = batches(task, learned, validation_rows(task.max_length), shuffle=True, seed=settings.seed)
-            fitted = fit_head(task, source, start_head, weights)
-            is_new = fitted is None or not fitted.is_kept
+        start = start_new_head(task, source, settings, start_head, weights)
         if validation_split:
             before.clear()  # after an error the task has the best weights so far
-        objective: Objective = task.objective(weights)
-        if probabilities is not None:
-            objective = DistillationObjective(task.objective(weights), None, distillation)
-        select = task.selected_by if validation_split else None
-        options: dict[str, Any] = {"held_out": held_out if validation_split else None, "select": select}
-        options["compare_start"] = not is_new
-        network = task.network()
-        options["after_step"] = keep_zeros(network) if task.adapter is None else None
-        history = train(task, network, objective, learned, settings, verbose=verbose, **options)
-    task.drawn_weights = {}
+        seed_dropout(task.network(), settings.seed)
+        epochs = settings.count_steps(source.count) * settings.batch_size / source.count
+        history = fit_task(
+            task,
+            source,
+            settings,
+            ProgressBar(verbose, validations=max(1, round(epochs))),
+            is_head_random=start.is_random,
+            class_weights=weights,
+            distillation=None if probabilities is None else distillation,
+            keep_best=validation_split > 0,
+        )
     return History(history)
 
 
@@ -144,7 +138,7 @@ def _first_held_out(task: Task, rows: Rows, share: float) -> int:
     return first
 
 
-def _check_learnable(task: Task, rows: Rows, training: Training) -> None:
+def check_learnable(task: Task, rows: Rows, training: Training) -> None:
     """Refuses rows without anything to learn, whose loss is 0 from the first step on."""
     kind, in_memory = type(task).__name__, "for rows in memory, which have no negatives"
     if list_name := list_feature(task.name):
@@ -178,47 +172,16 @@ def check_trainable(task: Task, use: str) -> None:
         check(owner, "encoder", not others, rule, ", ".join(others))
 
 
-def train(
-    task: Task,
-    network: keras.Model,
-    objective: Objective,
-    rows: Rows,
-    training: Training,
-    *,
-    held_out: Rows | None = None,
-    select: str | None = None,
-    compare_start: bool = False,
-    verbose: int = 1,
-    variables: "Sequence[tf.Variable]" = (),
-    after_step: Callable[[int], None] | None = None,
-) -> list[Entry]:
-    """Trains a network of a task on rows in memory; see `fit` and `Trainer` for the arguments."""
-    if compares_rows(task.name):
-        _check_learnable(task, rows, training)
-    source = batches(task, rows, training.micro_batch_size, shuffle=True, seed=training.seed)
-    # Without held-out rows there are no validations, and the trainer does not read this argument.
-    validation = source if held_out is None else batches(task, held_out, validation_rows(task.max_length))
-    steps = count_steps(task, rows, training)
-    bar = keras.utils.Progbar(steps, verbose=verbose)
-    seed_dropout(network, training.seed)
-    trainer = Trainer(network, objective, training, steps, variables=variables, after_step=after_step)
-    history = trainer.fit(
-        source,
-        validation=validation,
-        on_progress=lambda step, *_: bar.update(step),
-        validations=max(1, round(steps * training.accumulation / source.per_epoch)) if held_out else 0,
-        select=select,
-        compare_start=compare_start,
-    )
-    # It was measured on the answers from before.
-    task.calibration = Calibration()
-    return history
+class ProgressBar:
+    """The `Monitor` of a notebook: a bar for each phase, unless `verbose` is 0."""
 
+    def __init__(self, verbose: int, validations: int = 0) -> None:
+        self._verbose, self.validations = verbose, validations
 
-def count_steps(task: Task, rows: Rows, training: Training) -> int:
-    """The number of steps of a training on rows in memory; an epoch has every row once, so batches may not be full."""
-    per_epoch = batches(task, rows, training.micro_batch_size).per_epoch
-    return training.steps or max(1, round(training.epochs * per_epoch / training.accumulation))
+    def fit_options(self, trainer: Trainer, steps: Sequence[int], phase: int) -> dict[str, Any]:
+        """See `Monitor`; nothing is stored."""
+        bar = keras.utils.Progbar(trainer.steps, verbose=self._verbose)
+        return {"on_progress": lambda step, *_: bar.update(step)}
 
 
 def read_rows(task: Task, data: Sequence[Any], pairs: Sequence[str] | None = None) -> dict[str, Array]:
@@ -319,7 +282,8 @@ def evaluate(
     is_file = not is_keras_model(task.model)
     model: Any = _FileModel(task.model) if is_file else task.network()
     with task._answering():
-        scores = means([objective(model, batch, training=False) for batch in batches(task, rows, batch_size).epoch()])
+        batches = ArrayBatches(task.name, rows, batch_size, task.max_length)
+        scores = means([objective(model, batch, training=False) for batch in batches.epoch()])
     return {**{name: score for name, score in scores.items() if not (is_file and name == "loss")}, **further}
 
 
@@ -348,13 +312,6 @@ def _score_baselines(task: Task, texts: Sequence[str], rows: Rows) -> dict[str, 
         sums = task.objective().scores(outputs.astype("float32"), rows)
         scores |= {f"{name}_{metric}": value for metric, value in means([sums]).items()}
     return scores
-
-
-def batches(task: Task, rows: Rows, batch_size: int, *, shuffle: bool = False, seed: int = 0) -> ArrayBatches:
-    """Rows of a task as batches. Where the loss compares rows, a batch has rows of all lengths."""
-    token_labels = [name for name, feature in SCHEMAS.get(task.name, {}).items() if feature.kind == "labels"]
-    options: dict[str, Any] = {"mixed": compares_rows(task.name), "lists": rows.get(list_feature(task.name) or "")}
-    return ArrayBatches(rows, batch_size, token_labels=token_labels, shuffle=shuffle, seed=seed, **options)
 
 
 def read_columns(task: Task, data: Sequence[Any], pairs: Any) -> tuple[list[list[Any]], list[Any] | None]:

@@ -1,21 +1,14 @@
-"""Training on rows of a task or of plain text, as fine-tuning, distillation, pruning and quantization do it."""
+"""What steps of training share: their process, their progress and the folders of their checkpoints."""
 
 import contextlib
-import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts.standard import TaskExamples, TextExamples
 from components.dsl.step_folders import ProgressParts, ProgressSink, step_folders
-from keras_bert.core.row_limits import LENGTH_BUCKETS
 from keras_bert.options.training import Training
 
 if TYPE_CHECKING:
-    import keras
-    import tensorflow as tf
-
-    from keras_bert.data.batches import Batches
-    from keras_bert.objectives.base import Objective
     from keras_bert.training.trainer import Trainer
 
 # The default number of validations of a training.
@@ -30,19 +23,6 @@ _FORWARD = 1 / 3
 STEADY = 5
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TrainingPhase:
-    """One of several trainings of a step.
-
-    Attributes:
-        name: the folder of its checkpoints and its record; empty for the last training.
-    """
-
-    name: str = ""
-    earlier: float = 0.0
-    later: float = 0.0
-
-
 @contextlib.contextmanager
 def reproducible_scope(seed: int) -> Iterator[None]:
     """The scope of the strategy of this process, in which the same arguments give the same weights."""
@@ -54,61 +34,28 @@ def reproducible_scope(seed: int) -> Iterator[None]:
         yield
 
 
-def train_on_rows(
-    network: "keras.Model",
-    objective: "Objective",
-    examples: TaskExamples | TextExamples,
-    training: Training,
-    *,
-    select: str | None = None,
-    patience: int | None = None,
-    compare_start: bool = False,
-    validations: int = VALIDATIONS,
-    scored_after: int = 0,
-    variables: "Sequence[tf.Variable]" = (),
-    after_step: Callable[[int], None] | None = None,
-    phase: TrainingPhase = TrainingPhase(),
-) -> list[dict[str, float]]:
-    """Trains on the training split and validates on the validation split; resumes where it was interrupted.
+class StepMonitor:
+    """The `Monitor` of a step: reports its work, and keeps checkpoints and a record of each phase.
 
-    Returns the history. Must be called in the scope of the strategy that the network was built in.
-
-    `scored_after` is the number of rows that the step scores after the training, for its progress. See `Trainer` for
-    `variables` and `after_step`, and `Trainer.fit` for `select`, `patience`, `compare_start` and `validations`.
+    Args:
+        examples: the rows.
+        validations: number of validations of a phase.
+        scored_after: number of rows that the step scores after the training.
     """
-    from keras_bert.data.task_batches import task_batches
-    from keras_bert.training.trainer import Trainer, validation_rows
 
-    content = examples.features()
-    counts, rows = content["counts"], validation_rows(content["max_length"])
-    later = phase.later + forward_work(scored_after, training)
-    progress = ProgressParts([phase.earlier, training_work(counts, training, validations), later])
-    steps = training.count_steps(counts["train"])
-    trainer = Trainer(network, objective, training, steps, variables=variables, after_step=after_step)
-    return trainer.fit(
-        training_rows(examples, training),
-        validation=task_batches(examples.path, "validation", rows, bucket_boundaries=LENGTH_BUCKETS),
-        on_progress=TrainingProgress(trainer, counts["validation"], validations, progress.sink(1)),
-        select=select,
-        patience=patience,
-        compare_start=compare_start,
-        validations=validations,
-        **training_folders(training, phase.name),
-    )
+    def __init__(
+        self, examples: TaskExamples | TextExamples, validations: int = VALIDATIONS, scored_after: int = 0
+    ) -> None:
+        self._counts, self.validations, self._scored_after = examples.features()["counts"], validations, scored_after
 
-
-def training_rows(examples: TaskExamples | TextExamples, training: Training) -> "Batches":
-    """Shuffled batches of training rows."""
-    from keras_bert.data.task_batches import task_batches
-
-    return task_batches(
-        examples.path,
-        "train",
-        training.micro_batch_size,
-        seed=training.seed,
-        shuffle=True,
-        bucket_boundaries=LENGTH_BUCKETS,
-    )
+    def fit_options(self, trainer: "Trainer", steps: Sequence[int], phase: int) -> dict[str, Any]:
+        """See `Monitor`; all phases but the last one have a folder of their own."""
+        training, rows = trainer.training, self._counts["validation"]
+        works = [count + self.validations * forward_work(rows, training) for count in steps]
+        parts = ProgressParts([*works, forward_work(self._scored_after, training)])
+        progress = TrainingProgress(trainer, rows, self.validations, parts.sink(phase))
+        is_last = phase == len(steps) - 1
+        return {"on_progress": progress, **training_folders(training, "" if is_last else "intermediate")}
 
 
 def training_folders(training: Training, phase: str = "") -> dict[str, Any]:

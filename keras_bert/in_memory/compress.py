@@ -8,34 +8,30 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert.compress.imitation import ImitationObjective
-from keras_bert.compress.new_students import STARTING_BATCHES, make_student, measure_by_loss, measure_by_states
-from keras_bert.compress.prune import MagnitudePruning
-from keras_bert.compress.quantization_parameters import QuantizationParameters
-from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.core.checks import check
-from keras_bert.models.encoder import input_names
-from keras_bert.objectives.distillation import DistillationObjective
-from keras_bert.options.compression import Distillation, Imitation, Pruning, Student
-from keras_bert.options.quantization import Quantization, RecipeName
-from keras_bert.options.training import Training
-from keras_bert.tasks.base import Task
-from keras_bert.tasks.calibration import Calibration
-from keras_bert.tasks.checks import check_keras
-from keras_bert.training.fit import (
+from keras_bert.data.array_batches import ArrayRows
+from keras_bert.data.schemas import compares_rows
+from keras_bert.in_memory.fit import (
+    ProgressBar,
     Rows,
-    batches,
+    check_learnable,
     check_trainable,
-    count_steps,
     read_columns,
     read_rows,
     read_rows_with_answers,
     suggest_training,
-    train,
 )
-from keras_bert.training.masks import keep_zeros
-from keras_bert.training.new_head import fit_head, has_drawn_head
-from keras_bert.training.trainer import seeded_weights, validation_rows
+from keras_bert.options.compression import Distillation, Imitation, Pruning, Student
+from keras_bert.options.quantization import Quantization, RecipeName
+from keras_bert.options.training import Training
+from keras_bert.recipes.distill import distill_student, distillation_objective
+from keras_bert.recipes.prune import prune_task
+from keras_bert.recipes.quantize import quantize_task, start_quantization
+from keras_bert.recipes.students import STARTING_BATCHES, make_student, measure_by_loss, measure_by_states
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.checks import check_keras
+from keras_bert.training.new_head import has_drawn_head
+from keras_bert.training.trainer import seed_dropout, seeded_weights
 
 # The learning rates of the pipeline's steps.
 _PRUNING_RATE, _QUANTIZATION_RATE = 5e-5, 2e-5
@@ -98,33 +94,18 @@ def distill(
         rows = read_rows_with_answers(teacher, arguments, pairs, probabilities)
     is_new = has_drawn_head(teacher)
     measure = measure_by_states if is_new else measure_by_loss
-    first = batches(teacher, rows, plan.micro_batch_size, shuffle=True, seed=plan.seed).first(STARTING_BATCHES)
+    source = _source_of(teacher, rows, plan)
+    first = source.training_batches(plan.micro_batch_size, plan.seed).first(STARTING_BATCHES)
     with teacher._attached(teacher.adapter), seeded_weights(plan.seed):
         small, copied = make_student(teacher, student or Student(layers=tuple(layers or ())), first, measure)
         if small.second_text == "optional":
             small.pairs = pairs is not None
         if small.label_name in rows:
             small.start_scale(rows[small.label_name], rows)
-        is_copied = bool(copied) and not is_new
-        # With an imitation, vectors move towards the teacher's, which the copied head knows.
-        if not (imitation.is_on and is_copied):
-            source = batches(small, rows, validation_rows(small.max_length), shuffle=True, seed=plan.seed)
-            fit_head(small, source, teacher=None if is_new else teacher, is_copied=is_copied)
-        network, objective = small.network(), small.objective()
-        if imitation.is_on:
-            imitating = ImitationObjective(
-                objective, network, teacher.network(), distillation, imitation, has_answers=is_given
-            )
-            steps = count_steps(small, rows, plan)
-            without_answers = imitation.count_intermediate_steps(steps)
-            if without_answers:
-                first_plan = dataclasses.replace(plan, steps=without_answers)
-                train(small, imitating.joint, imitating.without_answers(), rows, first_plan, verbose=verbose)
-            second_plan = dataclasses.replace(plan, steps=steps - without_answers)
-            train(small, imitating.joint, imitating, rows, second_plan, verbose=verbose)
-        else:
-            plain = DistillationObjective(objective, None if is_given else teacher.network(), distillation)
-            train(small, network, plain, rows, plan, verbose=verbose)
+        objective = distillation_objective(teacher, small, distillation, imitation, has_answers=is_given)
+        seed_dropout(objective[0], plan.seed)
+        options = (imitation, plan, ProgressBar(verbose))
+        distill_student(teacher, small, objective, source, *options, is_copied=copied > 0, is_trained=not is_new)
     return small
 
 
@@ -155,14 +136,10 @@ def prune(
     """
     plan = _check_float(task, "pruned", _PRUNING_RATE, training)
     rows, distillation = _read_rows(task, data, pairs, distillation)
-    steps, network = count_steps(task, rows, plan), task.network()
+    source, network = _source_of(task, rows, plan), task.network()
     with task._attached(None), _unchanged_if_failed(network) as teacher:
-        masks = MagnitudePruning(network, pruning, steps)
-        objective = DistillationObjective(task.objective(), teacher, distillation)
-        variables, after_step = masks.variables(), masks.after_step
-        train(task, network, objective, rows, plan, verbose=verbose, variables=variables, after_step=after_step)
-        # The running mean of the weights may have values where the last masks have zeros.
-        masks.after_step(steps + 1)
+        seed_dropout(network, plan.seed)
+        prune_task(task, teacher, source, pruning, distillation, plan, ProgressBar(verbose))
 
 
 def quantize(
@@ -198,21 +175,12 @@ def quantize(
     plan = _check_float(task, "quantized", _QUANTIZATION_RATE, training)
     settings = quantization or Quantization(recipe=recipe)
     rows, distillation = _read_rows(task, data, pairs, distillation)
-    network, order = task.network(), batches(task, rows, plan.micro_batch_size, shuffle=True, seed=plan.seed)
-    calibration = order.first(settings.calibration_batches)
-    inputs = [{name: batch[name] for name in input_names(network)} for batch in calibration]
-    float_layers = (*settings.float_layers, *task.float_layers)
+    source, network = _source_of(task, rows, None if post_training else plan), task.network()
     with task._attached(None), _unchanged_if_failed(network) as teacher:
-        after_step = keep_zeros(network)
-        aware = QuantizationAware(network, inputs, settings.recipe, float_layers)
-        try:
-            if not post_training:
-                objective = DistillationObjective(task.objective(), teacher, distillation)
-                variables = aware.variables()
-                train(task, network, objective, rows, plan, verbose=verbose, variables=variables, after_step=after_step)
-        finally:
-            ranges = aware.finish()
-    task.quantization, task.calibration = QuantizationParameters(settings.recipe, ranges, float_layers), Calibration()
+        aware = start_quantization(task, source, settings, plan)
+        seed_dropout(network, plan.seed)
+        options = (settings, distillation, None if post_training else plan, ProgressBar(verbose))
+        quantize_task(task, aware, teacher, source, *options)
 
 
 def _check_float(task: Task, use: str, learning_rate: float, training: dict[str, Any]) -> Training:
@@ -221,6 +189,13 @@ def _check_float(task: Task, use: str, learning_rate: float, training: dict[str,
     check(type(task).__name__, "adapter", task.adapter is None, rule, task.adapter and task.adapter.adaptation.kind)
     check_trainable(task, use)
     return Training(**{"precision": "auto", "epochs": 1.0, "learning_rate": learning_rate, **training})
+
+
+def _source_of(task: Task, rows: Rows, training: Training | None) -> ArrayRows:
+    """The rows of a task; raises ValueError if a training compares rows and they have nothing to compare."""
+    if training is not None and compares_rows(task.name):
+        check_learnable(task, rows, training)
+    return ArrayRows(task.name, rows, task.max_length)
 
 
 def _read_rows(

@@ -1,0 +1,1 @@
+"""The recipes on rows in memory, as notebooks use them."""

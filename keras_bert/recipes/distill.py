@@ -1,0 +1,76 @@
+"""Distillation: a smaller student learns from the answers, states and attention of a teacher."""
+
+import keras
+
+from keras_bert.compress.imitation import ImitationObjective
+from keras_bert.objectives.base import Objective
+from keras_bert.objectives.distillation import DistillationObjective
+from keras_bert.options.compression import Distillation, Imitation
+from keras_bert.options.training import Training
+from keras_bert.recipes.train import Monitor, RowSource, TrainingPhase, train
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.calibration import Calibration
+from keras_bert.training.history import Entry
+from keras_bert.training.new_head import fit_head
+from keras_bert.training.trainer import validation_rows
+
+
+def distillation_objective(
+    teacher: Task, student: Task, distillation: Distillation, imitation: Imitation, *, has_answers: bool
+) -> tuple[keras.Model, Objective]:
+    """The model to train and its objective; with an imitation, the model contains student and teacher.
+
+    `has_answers` says that the teacher's answers stand in the rows, so that only its states are read, if anything.
+
+    Raises:
+        FieldError: a loss of the imitation does not fit the models.
+    """
+    task, network = student.objective(), student.network()
+    if not imitation.is_on:
+        return network, DistillationObjective(task, None if has_answers else teacher.network(), distillation)
+    models = (network, teacher.network())
+    objective = ImitationObjective(task, *models, distillation, imitation, has_answers=has_answers)
+    return objective.joint, objective
+
+
+def distill_student(
+    teacher: Task,
+    student: Task,
+    objective: tuple[keras.Model, Objective],
+    rows: RowSource,
+    imitation: Imitation,
+    training: Training,
+    monitor: Monitor,
+    *,
+    is_copied: bool,
+    is_trained: bool,
+) -> list[Entry]:
+    """Trains a student on a teacher's answers, in two phases if the imitation asks for intermediate steps.
+
+    Args:
+        teacher: the teacher.
+        student: a new student of `make_student`, which is trained in place.
+        objective: what `distillation_objective` returned for both.
+        rows: the rows to train on.
+        imitation: the losses on states and attention.
+        training: how long and how to train.
+        monitor: shows the training.
+        is_copied: whether the student's blocks come from the teacher, or from a general student.
+        is_trained: whether the teacher has learnt the task; if not, its answers stand in the rows.
+
+    Returns:
+        The history.
+    """
+    has_learnt_head = is_copied and is_trained
+    # With an imitation, vectors move towards the teacher's, which the copied head knows.
+    if not (imitation.is_on and has_learnt_head):
+        shuffled = rows.training_batches(validation_rows(rows.max_length), training.seed)
+        fit_head(student, shuffled, teacher=teacher if is_trained else None, is_copied=has_learnt_head)
+    network, last = objective
+    steps = training.count_steps(rows.count)
+    phases = [TrainingPhase(last, steps)]
+    if isinstance(last, ImitationObjective) and (first := imitation.count_intermediate_steps(steps)):
+        phases = [TrainingPhase(last.without_answers(), first), TrainingPhase(last, steps - first)]
+    history = train(network, phases, rows, training, monitor)
+    student.calibration = Calibration()
+    return history

@@ -1,0 +1,76 @@
+"""Quantization of a task: quantization-aware or post-training."""
+
+import keras
+
+from keras_bert.compress.quantization_parameters import QuantizationParameters
+from keras_bert.compress.quantize import QuantizationAware
+from keras_bert.models.encoder import input_names
+from keras_bert.options.compression import Distillation
+from keras_bert.options.quantization import Quantization
+from keras_bert.options.training import Training
+from keras_bert.recipes.self_distillation import self_distill
+from keras_bert.recipes.train import Monitor, RowSource
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.calibration import Calibration
+from keras_bert.training.history import Entry
+from keras_bert.training.masks import keep_zeros
+
+
+def start_quantization(
+    task: Task, rows: RowSource, quantization: Quantization, training: Training
+) -> QuantizationAware:
+    """Rounds the weights and activations of a task from now on, with the ranges of its first training rows.
+
+    All weights of an adapter train.
+
+    Raises:
+        ValueError: the recipe does not fit the model.
+    """
+    if task.adapter is not None:
+        task.adapter.thaw()
+    network = task.network()
+    batches = rows.training_batches(training.micro_batch_size, training.seed).first(quantization.calibration_batches)
+    inputs = [{name: batch[name] for name in input_names(network)} for batch in batches]
+    return QuantizationAware(network, inputs, quantization.recipe, (*quantization.float_layers, *task.float_layers))
+
+
+def quantize_task(
+    task: Task,
+    aware: QuantizationAware,
+    teacher: keras.Model,
+    rows: RowSource,
+    quantization: Quantization,
+    distillation: Distillation,
+    training: Training | None,
+    monitor: Monitor,
+) -> list[Entry]:
+    """Trains a task that `start_quantization` rounds on the labels and a teacher's answers, and ends the rounding.
+
+    Zeros of a pruned model stay zero. The task then has rounded weights, and its `quantization` the ranges of the
+    activations; it has lost its calibration.
+
+    Args:
+        task: the task, which is changed in place.
+        aware: what `start_quantization` returned.
+        teacher: a copy of the task's network before, without rounding.
+        rows: the rows to train on.
+        quantization: the settings that `start_quantization` was given.
+        distillation: the temperature, and the share of the labels in the loss.
+        training: how long and how to train; None for the ranges of `start_quantization` without a training.
+        monitor: shows the training.
+
+    Returns:
+        The history.
+    """
+    history: list[Entry] = [{"step": 0}]
+    try:
+        if training is not None:
+            changes = aware.variables(), keep_zeros(task.network())
+            history = self_distill(task, teacher, rows, training, monitor, distillation, *changes)
+    finally:
+        # The model outlives an error, and Ctrl-C in a notebook.
+        ranges = aware.finish()
+    float_layers = (*quantization.float_layers, *task.float_layers)
+    task.quantization = QuantizationParameters(quantization.recipe, ranges, float_layers)
+    task.calibration = Calibration()
+    return history

@@ -1,0 +1,105 @@
+"""Trains a model in phases; rows may be in memory or in files."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import keras
+import tensorflow as tf
+
+from keras_bert.objectives.base import Batch, Objective
+from keras_bert.options.training import Training
+from keras_bert.training.history import Entry
+from keras_bert.training.step import BatchSource
+from keras_bert.training.trainer import Trainer, validation_rows
+
+
+class TrainingBatches(BatchSource, Protocol):
+    """Numbered batches whose first ones can be read alone."""
+
+    def first(self, count: int) -> Iterable[Batch]:
+        """The first batches of epoch 0, or all of its batches if there are fewer."""
+
+
+class RowSource(Protocol):
+    """Rows that a model learns from; `ArrayRows` has them in memory, and `RecordRows` in files.
+
+    Attributes:
+        count: number of training rows.
+        max_length: maximum number of tokens of a row.
+        has_answers: whether batches hold a teacher's answers.
+    """
+
+    count: int
+    max_length: int
+    has_answers: bool
+
+    def training_batches(self, size: int, seed: int) -> TrainingBatches:
+        """Shuffled batches of the training rows."""
+
+    def validation_batches(self, size: int) -> BatchSource | None:
+        """Batches of the validation rows; None if there are none."""
+
+
+class Monitor(Protocol):
+    """Shows and stores the progress of a training.
+
+    Attributes:
+        validations: number of validations of each phase, if there are validation rows.
+    """
+
+    validations: int
+
+    def fit_options(self, trainer: Trainer, steps: Sequence[int], phase: int) -> Mapping[str, Any]:
+        """The arguments `on_progress`, `checkpoints` and `record` of `Trainer.fit` for one of the phases.
+
+        `steps` has the number of steps of each phase.
+        """
+
+
+class TrainingPhase(NamedTuple):
+    """An objective, and the number of steps that minimize it."""
+
+    objective: Objective
+    steps: int
+
+
+def train(
+    network: keras.Model,
+    phases: Sequence[TrainingPhase],
+    rows: RowSource,
+    training: Training,
+    monitor: Monitor,
+    *,
+    select: str | None = None,
+    patience: int | None = None,
+    compare_start: bool = False,
+    variables: Sequence[tf.Variable] = (),
+    after_step: Callable[[int], None] | None = None,
+) -> list[Entry]:
+    """Trains a model in one or several phases, each with a new optimizer, from the first batch on.
+
+    Must be called in the scope of the strategy that the model was built in. See `Trainer` for the last arguments.
+
+    Returns:
+        The history, in which the steps of all phases are counted together.
+    """
+    batches = rows.training_batches(training.micro_batch_size, training.seed)
+    validation = rows.validation_batches(validation_rows(rows.max_length))
+    history, done, steps = list[Entry](), 0, [phase.steps for phase in phases]
+    for index, phase in enumerate(phases):
+        plan = dataclasses.replace(training, steps=phase.steps)
+        trainer = Trainer(network, phase.objective, plan, phase.steps, variables=variables, after_step=after_step)
+        entries = trainer.fit(
+            batches,
+            # Without validation rows there are no validations, and the trainer does not read this argument.
+            validation=validation or batches,
+            validations=monitor.validations if validation else 0,
+            select=select,
+            patience=patience,
+            compare_start=compare_start,
+            **monitor.fit_options(trainer, steps, index),
+        )
+        history += [{**entry, "step": entry["step"] + done} for entry in entries]
+        done += phase.steps
+    return history
