@@ -51,7 +51,7 @@ def distill(
             teacher_task = build_task(teacher_task, examples.features(), **vars(untrained))
         start = None if general_student is None else read_model(general_student)
         task, copied = create_student(teacher_task, shape, rows, training, start, is_trained=untrained is None)
-        objective = build_distillation_objective(teacher_task, task, rows, distillation, imitation)
+        objective = build_distillation_objective(teacher_task, task, rows, distillation, imitation, training)
         monitor = StepMonitor(examples, scored_after=count_tuning_rows(task, examples))
         options = {"is_copied": copied > 0, "is_trained": untrained is None}
         history = distill_student(teacher_task, task, objective, rows, imitation, training, monitor, **options)

@@ -12,7 +12,6 @@ from components.sources.teacher_columns import TEACHER, AnyAnswer
 from keras_bert.options.data import Prompts
 
 if TYPE_CHECKING:
-    from keras_bert.tasks.base import Task
     from keras_bert.tokenizers.base import BaseTokenizer
 
 R = TypeVar("R", bound=tuple[Any, ...])
@@ -150,12 +149,9 @@ class TaskRows(abc.ABC, Generic[R]):
         """The arguments of the task's `build` after encoder and tokenizer."""
         return {"max_length": encoding.max_length}
 
-    def tunes(self, task: "Task") -> bool:
-        """Whether a trained task has a setting that `tune` chooses."""
-        return False
-
-    def tune(self, task: "Task", validation: Sequence[R]) -> None:
-        """Chooses a setting of a trained task, such as a threshold, on validation rows; called if it `tunes`."""
+    def tuning_columns(self, rows: Sequence[R]) -> tuple[Any, ...]:
+        """The arguments of `Task.tune` for validation rows; only read if the task `tunes`."""
+        return ()
 
     @abc.abstractmethod
     def records(self, rows: Sequence[R], encoding: Encoding) -> Iterator[bytes]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from components.dsl.errors import InputError
 from components.examples.base import Encoding
@@ -10,9 +10,6 @@ from components.examples.texts import PlainTextRows, encode_texts, split_texts
 from components.files.tables import Record
 from components.sources.label_sets import LabelSetRow
 from components.sources.teacher_columns import stored_answer
-
-if TYPE_CHECKING:
-    from keras_bert.tasks.base import Task
 
 
 class LabelSetRows(PlainTextRows[LabelSetRow]):
@@ -61,19 +58,10 @@ class LabelSetRows(PlainTextRows[LabelSetRow]):
         chosen = {"labels": list(encoding.labels), "label_precision": encoding.label_precision}
         return {**super().settings(encoding, train), **chosen}
 
-    def tunes(self, task: "Task") -> bool:
-        """Always: each label has a threshold."""
-        return True
-
-    def tune(self, task: "Task", validation: Sequence[LabelSetRow]) -> None:
-        """Chooses the threshold of each label."""
-        import numpy as np
-
-        from keras_bert.tasks.multi_label import MultiLabelClassification
-
-        assert isinstance(task, MultiLabelClassification)
-        logits = np.stack(list(task.outputs(*split_texts(validation))))
-        task.choose_thresholds(logits, [row.labels for row in validation])
+    def tuning_columns(self, rows: Sequence[LabelSetRow]) -> tuple[Any, ...]:
+        """The texts, the labels, and the second texts of pairs."""
+        texts, pairs = split_texts(rows)
+        return texts, [row.labels for row in rows], pairs
 
     def records(self, rows: Sequence[LabelSetRow], encoding: Encoding) -> Iterator[bytes]:
         """One record a row."""

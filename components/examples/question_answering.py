@@ -1,7 +1,7 @@
 """Questions whose answers are spans of a context."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.dsl.errors import InputError
@@ -10,10 +10,7 @@ from components.files.tables import Record
 from components.sources.questions import QUESTION_FIELDS, Question, as_fields, parse_question
 
 if TYPE_CHECKING:
-    from keras_bert.tasks.answer_spans import Answer
     from keras_bert.tasks.answer_windows import TokenizedTexts
-    from keras_bert.tasks.base import Task
-    from keras_bert.tasks.question_answering import QuestionAnswering
 
 
 class QuestionRows(TaskRows[Question]):
@@ -49,16 +46,9 @@ class QuestionRows(TaskRows[Question]):
             "null_threshold": 0.0 if any(not row.answers for row in train) else None,
         }
 
-    def tunes(self, task: "Task") -> bool:
-        """Whether a question may have no answer."""
-        return getattr(task, "null_threshold", None) is not None
-
-    def tune(self, task: "Task", validation: Sequence[Question]) -> None:
-        """Sets the score difference above which no answer is given."""
-        from keras_bert.tasks.question_answering import QuestionAnswering
-
-        assert isinstance(task, QuestionAnswering)
-        tune_threshold(task, validation)
+    def tuning_columns(self, rows: Sequence[Question]) -> tuple[Any, ...]:
+        """The questions, their contexts, and all answers to each of them."""
+        return [row.question for row in rows], [row.context for row in rows], [row.answers for row in rows]
 
     def records(self, rows: Sequence[Question], encoding: Encoding) -> Iterator[bytes]:
         """Records of windows, like those of `QuestionAnswering.examples`; of several answers the first one is used."""
@@ -116,41 +106,3 @@ def _find_answers(questions: Sequence[Question], contexts: "TokenizedTexts") -> 
             rule = f"the answer {text!r} must hold a token, got only what the tokenizer leaves out"
             raise InputError(f"question {question.id!r}: {rule}") from None
     return np.concatenate(spans)
-
-
-def tune_threshold(task: "QuestionAnswering", questions: Sequence[Question]) -> None:
-    """Sets the task's `null_threshold` to the one with the best F1 on held-out questions."""
-    # Without a threshold every question gets an answer, whose score the threshold is compared with.
-    task.null_threshold = None
-    answers = task.predict([row.question for row in questions], [row.context for row in questions])
-    task.null_threshold = find_threshold(questions, answers)
-
-
-def find_threshold(questions: Sequence[Question], answers: Sequence["Answer"]) -> float:
-    """The `null_threshold` with the best F1, moved towards 0 as far as few questions support it.
-
-    The best one, as the official script of SQuAD v2.0 finds it, is multiplied by n / (n + support). n is the number of
-    questions with an answer or of questions without one, whichever is smaller. Cross-validation chooses the support, as
-    in `keras_bert.metrics.label_thresholds.choose_thresholds`. `answers` are those without a threshold.
-    """
-    import numpy as np
-
-    from keras_bert.metrics.label_thresholds import SUPPORTS, best_support, split_folds
-    from keras_bert.metrics.squad import score_v2
-
-    texts = {row.id: answer.text for row, answer in zip(questions, answers, strict=True)}
-    differences = {row.id: answer.null_score_difference for row, answer in zip(questions, answers, strict=True)}
-    golds = [(row.id, [text for text, _ in row.answers]) for row in questions]
-
-    def find(rows: Iterable[int]) -> list[float]:
-        part = dict(golds[row] for row in rows)
-        silent = sum(not answers for answers in part.values())
-        count = min(silent, len(part) - silent)
-        best = score_v2(texts, part, differences)["best_f1_thresh"] if count else 0.0
-        return [best * (count / max(count + support, 1)) + 0.0 for support in SUPPORTS]
-
-    totals = np.zeros(len(SUPPORTS))
-    for learned, held in split_folds(len(questions)):
-        part = dict(golds[row] for row in held)
-        totals += [len(part) * score_v2(texts, part, differences, threshold)["f1"] for threshold in find(learned)]
-    return find(range(len(questions)))[best_support(totals)]

@@ -30,16 +30,23 @@ def create_student(
     first = rows.training_batches(training.micro_batch_size, training.seed).first(STARTING_BATCHES)
     measure = measure_by_loss if is_trained else measure_by_states
     with input_errors("student: "):
-        return make_student(teacher, shape, first, measure, general_student=general_student)
+        return make_student(teacher, shape, first, measure, general_student=general_student, seed=training.seed)
 
 
 def build_distillation_objective(
-    teacher: "Task", student: "Task", rows: "RowSource", distillation: Distillation, imitation: Imitation
+    teacher: "Task",
+    student: "Task",
+    rows: "RowSource",
+    distillation: Distillation,
+    imitation: Imitation,
+    training: Training,
 ) -> tuple["keras.Model", "Objective"]:
     """The model to train and its objective, see `distillation_objective`."""
     from keras_bert.recipes.distill import distillation_objective
 
     try:
-        return distillation_objective(teacher, student, distillation, imitation, has_answers=rows.has_answers)
+        return distillation_objective(
+            teacher, student, distillation, imitation, has_answers=rows.has_answers, seed=training.seed
+        )
     except FieldError as error:
         raise InputError(error.describe("distillation")) from None

@@ -1,6 +1,5 @@
 """The beginning and the end of a training on labelled rows: its task, class weights, adaptation and tuning."""
 
-import contextlib
 import dataclasses
 import logging
 import math
@@ -124,21 +123,16 @@ def apply_adaptation(task: "Task", adaptation: Adaptation | None) -> dict[str, f
 
 
 def tune_task(task: "Task", examples: TaskExamples) -> None:
-    """Tunes the settings of a trained task on validation rows, such as thresholds; see `TaskRows.tune`."""
-    rows = TASK_ROWS[task.name]
-    if rows.tunes(task):
-        from keras_bert.compress.quantization_parameters import quantized_activations
+    """Tunes the settings of a trained task on validation rows, such as thresholds; see `Task.tune`."""
+    from keras_bert.recipes.calibrate import tune_task as tune
 
-        with contextlib.ExitStack() as stack:
-            if task.quantization is not None:
-                stack.enter_context(quantized_activations(task.network(), task.quantization))
-            rows.tune(task, read_rows(examples, "validation"))
+    if task.tunes:
+        tune(task, *TASK_ROWS[task.name].tuning_columns(read_rows(examples, "validation")))
 
 
 def count_tuning_rows(task: "Task", examples: TaskExamples) -> int:
     """The number of rows that `tune_task` will score."""
-    tunes = TASK_ROWS[task.name].tunes(task)
-    return int(examples.features()["counts"]["validation"]) if tunes else 0
+    return int(examples.features()["counts"]["validation"]) if task.tunes else 0
 
 
 def find_class_weights(

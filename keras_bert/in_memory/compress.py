@@ -31,7 +31,6 @@ from keras_bert.recipes.students import STARTING_BATCHES, make_student, measure_
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import check_keras
 from keras_bert.training.new_head import has_drawn_head
-from keras_bert.training.trainer import seed_dropout, seeded_weights
 
 # The learning rates of the pipeline's steps.
 _PRUNING_RATE, _QUANTIZATION_RATE = 5e-5, 2e-5
@@ -96,14 +95,15 @@ def distill(
     measure = measure_by_states if is_new else measure_by_loss
     source = _source_of(teacher, rows, plan)
     first = source.training_batches(plan.micro_batch_size, plan.seed).first(STARTING_BATCHES)
-    with teacher._attached(teacher.adapter), seeded_weights(plan.seed):
-        small, copied = make_student(teacher, student or Student(layers=tuple(layers or ())), first, measure)
+    with teacher._attached(teacher.adapter):
+        shape = student or Student(layers=tuple(layers or ()))
+        small, copied = make_student(teacher, shape, first, measure, seed=plan.seed)
         if small.second_text == "optional":
             small.pairs = pairs is not None
         if small.label_name in rows:
             small.start_scale(rows[small.label_name], rows)
-        objective = distillation_objective(teacher, small, distillation, imitation, has_answers=is_given)
-        seed_dropout(objective[0], plan.seed)
+        losses = (distillation, imitation)
+        objective = distillation_objective(teacher, small, *losses, has_answers=is_given, seed=plan.seed)
         options = (imitation, plan, ProgressBar(verbose))
         distill_student(teacher, small, objective, source, *options, is_copied=copied > 0, is_trained=not is_new)
     return small
@@ -138,7 +138,6 @@ def prune(
     rows, distillation = _read_rows(task, data, pairs, distillation)
     source, network = _source_of(task, rows, plan), task.network()
     with task._attached(None), _unchanged_if_failed(network) as teacher:
-        seed_dropout(network, plan.seed)
         prune_task(task, teacher, source, pruning, distillation, plan, ProgressBar(verbose))
 
 
@@ -178,7 +177,6 @@ def quantize(
     source, network = _source_of(task, rows, None if post_training else plan), task.network()
     with task._attached(None), _unchanged_if_failed(network) as teacher:
         aware = start_quantization(task, source, settings, plan)
-        seed_dropout(network, plan.seed)
         options = (settings, distillation, None if post_training else plan, ProgressBar(verbose))
         quantize_task(task, aware, teacher, source, *options)
 

@@ -18,13 +18,14 @@ from keras_bert.objectives.base import means
 from keras_bert.options.compression import Distillation
 from keras_bert.options.fine_tuning import StartHead
 from keras_bert.options.training import RETRIEVAL_RATE, Training, suggest_epochs, suggest_rates
+from keras_bert.recipes.calibrate import tune_task
 from keras_bert.recipes.fit import fit_task, start_new_head
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import check_keras, check_same_length, is_keras_model, is_missing, read_class_weights
 from keras_bert.tasks.retrieval import Retrieval
 from keras_bert.training.history import History
-from keras_bert.training.new_head import draw_head, has_drawn_head, restored_head
-from keras_bert.training.trainer import Trainer, seed_dropout
+from keras_bert.training.new_head import restored_head
+from keras_bert.training.trainer import Trainer
 
 # Parts of the rows of a cross-validation.
 _FOLDS = 5
@@ -57,7 +58,8 @@ def fit(
             from the answers alone where `data` has no labels or a label is None.
         distillation: the temperature, and the share of the label in the loss of rows with a label and an answer.
         class_weights: weights of the labels in the loss: numbers in the order of `task.labels`, or label -> number.
-        validation_split: share of the rows, the last ones, that choose the weights to keep; 0 keeps the last weights.
+        validation_split: share of the rows, the last ones, that choose the weights to keep, and thresholds if the task
+            has some, see `Task.tune`; 0 keeps the last weights.
         start_head: how a new head starts, see `keras_bert.training.new_head.fit_head`.
         verbose: 1 shows a progress bar, 0 none.
         training: settings of `Training`, such as `epochs`, `batch_size`, `learning_rate` and `seed`; by default
@@ -85,8 +87,7 @@ def fit(
         rows = read_rows(task, arguments, pairs)
     else:
         rows = read_rows_with_answers(task, arguments, pairs, probabilities)
-    first = _first_held_out(task, rows, validation_split)
-    learned, held_out = ({name: array[part] for name, array in rows.items()} for part in (np.s_[:first], np.s_[first:]))
+    learned, held_out, first = _hold_out(task, rows, arguments, validation_split)
     for part in (learned, held_out) if validation_split else (learned,):
         check_learnable(task, part, settings)
     source = ArrayRows(task.name, learned, task.max_length, held_out if validation_split else None)
@@ -95,14 +96,11 @@ def fit(
     weights = read_class_weights(class_weights, task.labels)
     # An encoder may be shared with tasks that have other adapters.
     with restored_head(task) as before, task._attached(task.adapter):
-        if has_drawn_head(task):
-            draw_head(task, settings.seed)
         if task.label_name in rows:
             task.start_scale(learned[task.label_name], learned)
         start = start_new_head(task, source, settings, start_head, weights)
         if validation_split:
             before.clear()  # after an error the task has the best weights so far
-        seed_dropout(task.network(), settings.seed)
         epochs = settings.count_steps(source.count) * settings.batch_size / source.count
         history = fit_task(
             task,
@@ -114,6 +112,8 @@ def fit(
             distillation=None if probabilities is None else distillation,
             keep_best=validation_split > 0,
         )
+        if validation_split and task.tunes:
+            tune_task(task, *(column[first:] for column in (*arguments, *([] if pairs is None else [pairs]))))
     return History(history)
 
 
@@ -125,17 +125,23 @@ def suggest_training(task: Task, rows: int, *, is_student: bool = False, **train
     return Training(**{"precision": "auto", "epochs": suggest_epochs(rows), "learning_rate": rate, **training})
 
 
-def _first_held_out(task: Task, rows: Rows, share: float) -> int:
-    """The number of the first row of the last `share` of the rows; the rows of a list stay together."""
+def _hold_out(task: Task, rows: Rows, columns: Sequence[list[Any]], share: float) -> tuple[Rows, Rows, int]:
+    """The rows without the last `share` of them, these, and their first number; the rows of a list stay together."""
     check("fit", "validation_split", 0 <= share < 1, "be at least 0 and below 1", share)
-    count = len(rows["padding_mask"])
+    # A text that is read in windows gives several rows, which stay together, too.
+    count = len(rows["padding_mask"]) if task.truncates else len(columns[0])
     first, lists = count - round(share * count), rows.get(list_feature(task.name) or "")
     if share and lists is not None:
         starts = np.append(np.flatnonzero(np.diff(lists)) + 1, count)
         first = int(starts[np.abs(starts[:-1] - first).argmin() if len(starts) > 1 else 0])
     rule = f"leave rows on both sides of {count}{'' if lists is None else ', without a part of a query'}"
     check("fit", "validation_split", first > 0 and (first < count or not share), rule, share)
-    return first
+    parts = (np.s_[:first], np.s_[first:])
+    if share and not task.truncates:
+        learned, held_out = (read_rows(task, [column[part] for column in columns]) for part in parts)
+    else:
+        learned, held_out = ({name: array[part] for name, array in rows.items()} for part in parts)
+    return learned, held_out, first
 
 
 def check_learnable(task: Task, rows: Rows, training: Training) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from keras_bert.metrics.label_thresholds import SUPPORTS, best_support, split_folds
+
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 # Chinese characters and kana: no blanks separate words.
@@ -143,6 +145,34 @@ def score_v2(
             best, place = _best_threshold(scores, predictions, golds, no_answer_scores)
             result |= {f"best_{name}": best, f"best_{name}_thresh": place}
     return result
+
+
+def choose_null_threshold(answers: Sequence[tuple[str, float]], golds: Sequence[Sequence[str]]) -> float:
+    """The score above which no answer is given, with the best F1, moved towards 0 as far as few questions support it.
+
+    The best one, as the official script of SQuAD v2.0 finds it, is multiplied by n / (n + support). n is the number of
+    questions with an answer or of questions without one, whichever is smaller. Cross-validation chooses the support, as
+    in `keras_bert.metrics.label_thresholds.choose_thresholds`.
+
+    Args:
+        answers: the text of each answer without a threshold, and its `null_score_difference`.
+        golds: the texts of the gold answers to each question, none if there is no answer.
+    """
+    texts = {str(row): text for row, (text, _) in enumerate(answers)}
+    differences = {str(row): difference for row, (_, difference) in enumerate(answers)}
+
+    def find(rows: Iterable[int]) -> list[float]:
+        part = {str(row): golds[row] for row in rows}
+        silent = sum(not answers for answers in part.values())
+        count = min(silent, len(part) - silent)
+        best = score_v2(texts, part, differences)["best_f1_thresh"] if count else 0.0
+        return [best * (count / max(count + support, 1)) + 0.0 for support in SUPPORTS]
+
+    totals = np.zeros(len(SUPPORTS))
+    for learned, held in split_folds(len(golds)):
+        part = {str(row): golds[row] for row in held}
+        totals += [len(part) * score_v2(texts, part, differences, threshold)["f1"] for threshold in find(learned)]
+    return find(range(len(golds)))[best_support(totals)]
 
 
 def _overlap(prediction: list[str], gold: list[str]) -> float:

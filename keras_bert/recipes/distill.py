@@ -12,15 +12,16 @@ from keras_bert.tasks.base import Task
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.training.history import Entry
 from keras_bert.training.new_head import fit_head
-from keras_bert.training.trainer import validation_rows
+from keras_bert.training.trainer import seeded_weights, validation_rows
 
 
 def distillation_objective(
-    teacher: Task, student: Task, distillation: Distillation, imitation: Imitation, *, has_answers: bool
+    teacher: Task, student: Task, distillation: Distillation, imitation: Imitation, *, has_answers: bool, seed: int
 ) -> tuple[keras.Model, Objective]:
     """The model to train and its objective; with an imitation, the model contains student and teacher.
 
     `has_answers` says that the teacher's answers stand in the rows, so that only its states are read, if anything.
+    `seed` is that of the weights between the states of both.
 
     Raises:
         FieldError: a loss of the imitation does not fit the models.
@@ -29,7 +30,8 @@ def distillation_objective(
     if not imitation.is_on:
         return network, DistillationObjective(task, None if has_answers else teacher.network(), distillation)
     models = (network, teacher.network())
-    objective = ImitationObjective(task, *models, distillation, imitation, has_answers=has_answers)
+    with seeded_weights(seed):
+        objective = ImitationObjective(task, *models, distillation, imitation, has_answers=has_answers)
     return objective.joint, objective
 
 
@@ -45,21 +47,10 @@ def distill_student(
     is_copied: bool,
     is_trained: bool,
 ) -> list[Entry]:
-    """Trains a student on a teacher's answers, in two phases if the imitation asks for intermediate steps.
+    """Trains a student of `make_student` with `distillation_objective`; returns the history.
 
-    Args:
-        teacher: the teacher.
-        student: a new student of `make_student`, which is trained in place.
-        objective: what `distillation_objective` returned for both.
-        rows: the rows to train on.
-        imitation: the losses on states and attention.
-        training: how long and how to train.
-        monitor: shows the training.
-        is_copied: whether the student's blocks come from the teacher, or from a general student.
-        is_trained: whether the teacher has learnt the task; if not, its answers stand in the rows.
-
-    Returns:
-        The history.
+    There are two phases if the imitation asks for intermediate steps. `is_copied` says that the student's blocks are
+    not random, and `is_trained` that the teacher has learnt the task; if not, its answers stand in the rows.
     """
     has_learnt_head = is_copied and is_trained
     # With an imitation, vectors move towards the teacher's, which the copied head knows.

@@ -13,7 +13,7 @@ from keras_bert.tasks.base import Task
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.training.history import Entry
 from keras_bert.training.masks import keep_zeros
-from keras_bert.training.new_head import FittedHead, fit_head, has_drawn_head
+from keras_bert.training.new_head import FittedHead, draw_head, fit_head, has_drawn_head
 from keras_bert.training.trainer import validation_rows
 
 
@@ -31,13 +31,10 @@ def start_new_head(
     how: StartHead = "auto",
     class_weights: Sequence[float] | None = None,
 ) -> HeadStart:
-    """Starts a new head, see `keras_bert.training.new_head.fit_head`; a head that has been trained stays.
-
-    Raises:
-        ValueError: the head of this task cannot be fitted, or there are too few rows.
-    """
+    """Draws a new head by the seed and starts it, see `keras_bert.training.new_head.fit_head`; a trained head stays."""
     if not has_drawn_head(task):
         return HeadStart(None, is_random=False)
+    draw_head(task, training.seed)
     shuffled = rows.training_batches(validation_rows(rows.max_length), training.seed)
     fitted = fit_head(task, shuffled, how, class_weights)
     return HeadStart(fitted, is_random=fitted is None or not fitted.is_kept)
@@ -55,22 +52,11 @@ def fit_task(
     keep_best: bool = True,
     patience: int | None = None,
 ) -> list[Entry]:
-    """Trains a task whose head has started; a pruned encoder keeps its zeros, and the task loses its calibration.
+    """Trains a task whose head has started, see `HeadStart`; returns the history.
 
-    Args:
-        task: the task, which is trained in place.
-        rows: the rows to train on, and those that choose the weights.
-        training: how long and how to train.
-        monitor: shows the training.
-        is_head_random: whether the head has learnt nothing, see `HeadStart`: then the weights from before the training
-            are not compared with later ones.
-        class_weights: weights of the labels in the loss, in their order; None for equal ones.
-        distillation: how a teacher's answers in the rows count; None if they have no answers.
-        keep_best: whether to keep the weights that are best on the validation rows, and not the last ones.
-        patience: number of validations without improvement after which training stops; None for no early stopping.
-
-    Returns:
-        The history.
+    A pruned encoder keeps its zeros, and the task loses its calibration. With `keep_best` validation rows choose the
+    weights, with those from before the training among them unless the head is random. With `distillation` the task
+    also learns from the teacher's answers in the rows.
     """
     objective: Objective = task.objective(class_weights)
     if distillation is not None:

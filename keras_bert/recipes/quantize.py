@@ -21,10 +21,7 @@ def start_quantization(
 ) -> QuantizationAware:
     """Rounds the weights and activations of a task from now on, with the ranges of its first training rows.
 
-    All weights of an adapter train.
-
-    Raises:
-        ValueError: the recipe does not fit the model.
+    All weights of an adapter train. Raises ValueError if the recipe does not fit the model.
     """
     if task.adapter is not None:
         task.adapter.thaw()
@@ -37,36 +34,23 @@ def start_quantization(
 def quantize_task(
     task: Task,
     aware: QuantizationAware,
-    teacher: keras.Model,
+    float_network: keras.Model,
     rows: RowSource,
     quantization: Quantization,
     distillation: Distillation,
     training: Training | None,
     monitor: Monitor,
 ) -> list[Entry]:
-    """Trains a task that `start_quantization` rounds on the labels and a teacher's answers, and ends the rounding.
+    """Trains a task that `start_quantization` rounds on labels and the answers of its float copy; ends the rounding.
 
-    Zeros of a pruned model stay zero. The task then has rounded weights, and its `quantization` the ranges of the
-    activations; it has lost its calibration.
-
-    Args:
-        task: the task, which is changed in place.
-        aware: what `start_quantization` returned.
-        teacher: a copy of the task's network before, without rounding.
-        rows: the rows to train on.
-        quantization: the settings that `start_quantization` was given.
-        distillation: the temperature, and the share of the labels in the loss.
-        training: how long and how to train; None for the ranges of `start_quantization` without a training.
-        monitor: shows the training.
-
-    Returns:
-        The history.
+    Zeros of a pruned model stay zero. The task then has rounded weights, the ranges of the activations as its
+    `quantization`, and no calibration. Without a training, the ranges are those of `start_quantization`.
     """
     history: list[Entry] = [{"step": 0}]
     try:
         if training is not None:
             changes = aware.variables(), keep_zeros(task.network())
-            history = self_distill(task, teacher, rows, training, monitor, distillation, *changes)
+            history = self_distill(task, float_network, rows, training, monitor, distillation, *changes)
     finally:
         # The model outlives an error, and Ctrl-C in a notebook.
         ranges = aware.finish()

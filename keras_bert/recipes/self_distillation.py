@@ -24,9 +24,9 @@ def self_distill(
     variables: Sequence[tf.Variable],
     after_step: Callable[[int], None] | None,
 ) -> list[Entry]:
-    """Trains a task whose network is changed, with the network before the change as the teacher; returns the history.
+    """Trains a task whose network is changed, with a copy from before as the teacher; returns the history.
 
-    Answers from before lose their calibration. See `Trainer` for `variables` and `after_step`.
+    The task loses its calibration. See `Trainer` for `variables` and `after_step`.
     """
     objective = DistillationObjective(task.objective(), teacher, distillation)
     phase = TrainingPhase(objective, training.count_steps(rows.count))

@@ -12,6 +12,7 @@ from keras_bert.models.encoder import build_encoder, config_of, has_layer
 from keras_bert.objectives.base import Batch
 from keras_bert.options.compression import Student, has_prunable_blocks
 from keras_bert.tasks.base import Task
+from keras_bert.training.trainer import seeded_weights
 
 logger = logging.getLogger(__name__)
 
@@ -40,25 +41,18 @@ def make_student(
     measure: Measure = measure_by_loss,
     *,
     general_student: Task | None = None,
+    seed: int = 0,
 ) -> tuple[Task, int]:
     """Builds a student and initializes it; also returns the number of its blocks that are not random: all, or none.
 
     A student as wide as its teacher starts from the teacher's layers; with fewer heads or a narrower feed-forward
-    layer, it keeps their most important parts. Any other student starts from random weights.
-
-    Args:
-        teacher: the fine-tuned task, or a pre-trained one.
-        shape: how the student differs from the teacher.
-        rows: batches; needed if heads or units of the teacher must be chosen, or if its embedding is factorized.
-        measure: measures the importance of heads and units.
-        general_student: a student of this shape that was distilled on plain text, whose encoder is taken instead of the
-            teacher's layers, with those layers of the teacher's head that fit.
-
-    Raises:
-        ValueError: the teacher has no such layers, or the shape is invalid or differs from the general student's.
+    layer, it keeps their most important parts. `rows` and `measure` choose these parts, and the rows also weigh the
+    tokens of a factorized embedding. With a general student, which was distilled on plain text, it takes that encoder
+    instead, and those layers of the teacher's head that fit. Any other student starts from random weights.
     """
     config = config_of(teacher.model)
-    student, small = build_student(teacher, shape)
+    with seeded_weights(seed):
+        student, small = build_student(teacher, shape)
     if general_student is not None:
         copied = initialize_from_teacher(student.network(), general_student.network(), range(small.num_layers))
         head = copy_head(student.network(), teacher.network())

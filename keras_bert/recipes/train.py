@@ -11,7 +11,7 @@ from keras_bert.objectives.base import Batch, Objective
 from keras_bert.options.training import Training
 from keras_bert.training.history import Entry
 from keras_bert.training.step import BatchSource
-from keras_bert.training.trainer import Trainer, validation_rows
+from keras_bert.training.trainer import Trainer, seed_dropout, validation_rows
 
 
 class TrainingBatches(BatchSource, Protocol):
@@ -79,6 +79,7 @@ def train(
 ) -> list[Entry]:
     """Trains a model in one or several phases, each with a new optimizer, from the first batch on.
 
+    Dropout starts from the seed of the training, whatever the model was used for before.
     Must be called in the scope of the strategy that the model was built in. See `Trainer` for the last arguments.
 
     Returns:
@@ -86,6 +87,7 @@ def train(
     """
     batches = rows.training_batches(training.micro_batch_size, training.seed)
     validation = rows.validation_batches(validation_rows(rows.max_length))
+    seed_dropout(network, training.seed)
     history, done, steps = list[Entry](), 0, [phase.steps for phase in phases]
     for index, phase in enumerate(phases):
         plan = dataclasses.replace(training, steps=phase.steps)

@@ -279,6 +279,18 @@ class Task(Adaptable, abc.ABC):
 
         return keras_bert.fit(self, *data, **options)
 
+    @property
+    def tunes(self) -> bool:
+        """Whether `tune` has a setting to choose."""
+        return False
+
+    def tune(self, *columns: Any) -> None:
+        """Chooses a setting of a trained task, such as a threshold, on rows that it was not trained on.
+
+        Args:
+            columns: texts and answers as `examples` takes them.
+        """
+
     def export(self, path: str | os.PathLike[str], texts: Sequence[str] = (), **options: Any) -> None:
         """Writes the model as a `.tflite` or `.onnx` file that `keras_bert.load` reads, see `keras_bert.export_task`.
 

@@ -166,6 +166,15 @@ class MultiLabelClassification(TextClassifier):
         flags = self.flags(labels).astype(bool)
         self.thresholds = choose_thresholds(label_probabilities(logits), flags, self.label_precision)
 
+    @property
+    def tunes(self) -> bool:
+        """Always: each label has a threshold."""
+        return True
+
+    def tune(self, texts: Sequence[str], labels: Sequence[Sequence[str]], pairs: Sequence[str] | None = None) -> None:
+        """Sets `thresholds` by `choose_thresholds`."""
+        self.choose_thresholds(np.stack(list(self.outputs(texts, pairs))), labels)
+
     def predict(
         self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, batch_size: int = 32
     ) -> list[list[Prediction]]:

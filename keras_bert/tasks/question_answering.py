@@ -11,6 +11,7 @@ import numpy as np
 
 from keras_bert.core.checks import check
 from keras_bert.core.folders import END_LOGITS, START_LOGITS
+from keras_bert.metrics.squad import choose_null_threshold
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.answer_spans import Answer, Spans, answers_of, best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import (
@@ -271,6 +272,26 @@ class QuestionAnswering(Task):
         features = window_features(question_tokens, context_tokens, windows, self.tokenizer)
         return features, answer_positions(spans, windows)
 
+    @property
+    def tunes(self) -> bool:
+        """Whether a question may have no answer."""
+        return self.null_threshold is not None
+
+    def tune(
+        self,
+        questions: Sequence[str],
+        contexts: Sequence[str],
+        answers: Sequence[tuple[str, int] | Sequence[tuple[str, int]] | None],
+    ) -> None:
+        """Sets `null_threshold` to the one with the best F1, see `keras_bert.metrics.squad.choose_null_threshold`.
+
+        A question may have several answers.
+        """
+        # Without a threshold every question gets an answer, whose score the threshold is compared with.
+        self.null_threshold = None
+        found = [(answer.text, answer.null_score_difference) for answer in self.predict(questions, contexts)]
+        self.null_threshold = choose_null_threshold(found, [_answer_texts(answer) for answer in answers])
+
     def predict(self, questions: Sequence[str], contexts: Sequence[str], *, batch_size: int = 32) -> list[Answer]:
         """The answer to each question from its context; no answer where the context is empty."""
         questions, contexts = as_texts("questions", questions), as_texts("contexts", contexts)
@@ -392,6 +413,13 @@ class QuestionAnswering(Task):
             special=self.tokenizer.special_count(2),
         )
         return question_tokens, context_tokens, windows
+
+
+def _answer_texts(answers: Any) -> list[str]:
+    """The texts of the answers to a question, of which there may be one, several or none."""
+    if answers is None or is_missing(answers):
+        return []
+    return [answers[0]] if answers and isinstance(answers[0], str) else [text for text, _ in answers]
 
 
 def _bounds(answers: Sequence[tuple[str, int] | None], contexts: Sequence[str]) -> list[tuple[int, int] | None]:

@@ -51,8 +51,8 @@ def measure_distillation(
     with reproducible_scope(training.seed):
         teacher_task = read_model(teacher)
         student, _ = create_student(teacher_task, shape, rows, training)
-        network, objective = build_distillation_objective(teacher_task, student, rows, distillation, imitation)
-        trainer = Trainer(network, objective, training, _STEPS)
+        objective = build_distillation_objective(teacher_task, student, rows, distillation, imitation, training)
+        trainer = Trainer(*objective, training, _STEPS)
     ready = time.perf_counter()
     step, steps = _steady([*_times(trainer, rows.training_batches(training.micro_batch_size, training.seed))])
     begin = time.perf_counter() - started - step * steps

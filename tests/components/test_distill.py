@@ -199,7 +199,7 @@ def test_thresholds_are_those_of_the_student(line: Lines, task: str, name: str) 
     threshold = getattr(student, name)
     if task == "multi_label":  # with few questions both are 0
         assert threshold != artifacts.load("teacher").thresholds
-    TASK_ROWS[task].tune(student, read_rows(artifacts.examples, "validation"))
+    student.tune(*TASK_ROWS[task].tuning_columns(read_rows(artifacts.examples, "validation")))
     assert getattr(student, name) == pytest.approx(threshold)
 
 

@@ -12,8 +12,7 @@ import pytest
 
 from components.artifacts.standard import Model
 from components.dsl.errors import InputError
-from components.examples.question_answering import tune_threshold
-from components.examples.registry import read_rows
+from components.examples.registry import TASK_ROWS, read_rows
 from components.fine_tune import fine_tune
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import FROZEN_HEAD_FILE, read_model
@@ -243,7 +242,7 @@ def test_a_threshold_is_found_on_validation_rows(line: Lines) -> None:
     task = artifacts.load("teacher")
     threshold = task.null_threshold
     assert threshold is not None
-    tune_threshold(task, read_rows(artifacts.examples, "validation"))
+    task.tune(*TASK_ROWS[task.name].tuning_columns(read_rows(artifacts.examples, "validation")))
     assert task.null_threshold == pytest.approx(threshold)
 
 

@@ -79,10 +79,11 @@ def test_the_thresholds_are_those_of_the_rounded_model(line: Lines) -> None:
     rows = read_rows(artifacts.examples, "validation")
     rounding = read_quantization(artifacts.quantized.path)
     assert rounding is not None
+    columns = TASK_ROWS["multi_label"].tuning_columns(rows)
     with quantized_activations(quantized.network(), rounding):
-        TASK_ROWS["multi_label"].tune(quantized, rows)
+        quantized.tune(*columns)
     assert quantized.thresholds == pytest.approx(thresholds)
-    TASK_ROWS["multi_label"].tune(quantized, rows)
+    quantized.tune(*columns)
     assert quantized.thresholds != pytest.approx(thresholds), "without rounding they would be others"
     quantized.thresholds = thresholds
 
