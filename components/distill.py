@@ -2,9 +2,9 @@
 
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
+from components.dsl.errors import input_errors, table_errors
 from components.training.model_folder import read_model, write_model
 from components.training.progress import StepMonitor, reproducible_scope
-from components.training.students import build_distillation_objective, create_student
 from components.training.tuning import VectorSettings, build_task, count_tuning_rows, tune_task
 from keras_bert.options.compression import Distillation, Imitation, Student
 from keras_bert.options.training import Training
@@ -42,19 +42,24 @@ def distill(
             loss of the imitation does not fit the models.
     """
     from keras_bert.data.task_batches import RecordRows
-    from keras_bert.recipes.distill import distill_student
+    from keras_bert.recipes.distill import distill_student, distillation_objective
+    from keras_bert.recipes.students import make_student
 
-    rows = RecordRows(examples.path)
+    rows, is_trained = RecordRows(examples.path), untrained is None
     with reproducible_scope(training.seed):
         teacher_task = read_model(teacher)
         if untrained is not None:
             teacher_task = build_task(teacher_task, examples.features(), **vars(untrained))
-        start = None if general_student is None else read_model(general_student)
-        task, copied = create_student(teacher_task, shape, rows, training, start, is_trained=untrained is None)
-        objective = build_distillation_objective(teacher_task, task, rows, distillation, imitation, training)
+        general = None if general_student is None else read_model(general_student)
+        with input_errors("student: "):
+            task, copied = make_student(
+                teacher_task, shape, rows, training, is_trained=is_trained, general_student=general
+            )
+        with table_errors("distillation"):
+            objective = distillation_objective(teacher_task, task, rows, distillation, imitation, training)
         monitor = StepMonitor(examples, scored_after=count_tuning_rows(task, examples))
-        options = {"is_copied": copied > 0, "is_trained": untrained is None}
-        history = distill_student(teacher_task, task, objective, rows, imitation, training, monitor, **options)
+        start = {"is_copied": copied > 0, "is_trained": is_trained}
+        history = distill_student(teacher_task, task, objective, rows, imitation, training, monitor, **start)
     tune_task(task, examples)
     write_model(student, task, history, training.precision)
     student.counts["layers_from_teacher"] = copied if general_student is None else 0

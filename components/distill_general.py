@@ -2,11 +2,9 @@
 
 from components.artifacts.standard import Model, TextExamples
 from components.dsl.component import Input, Output, component
-from components.dsl.errors import InputError
+from components.dsl.errors import input_errors, table_errors
 from components.training.model_folder import read_model, write_model
 from components.training.progress import StepMonitor, reproducible_scope
-from components.training.students import create_student
-from keras_bert.core.checks import FieldError
 from keras_bert.options.compression import StateImitation, Student
 from keras_bert.options.training import Training
 
@@ -33,7 +31,8 @@ def distill_general(
     """
     from keras_bert.compress.imitation import StatesObjective
     from keras_bert.data.task_batches import RecordRows
-    from keras_bert.recipes.train import TrainingPhase, train
+    from keras_bert.recipes.students import make_student
+    from keras_bert.recipes.train import train
     from keras_bert.tasks.embedding import Embedding
 
     rows = RecordRows(texts.path)
@@ -41,12 +40,11 @@ def distill_general(
         pretrained = read_model(start)
         # As an embedding task, which has no head.
         teacher = Embedding.build(pretrained.encoder, pretrained.tokenizer, max_length=rows.max_length)
-        task, copied = create_student(teacher, shape, rows, training, is_trained=False)
-        try:
+        with input_errors("student: "):
+            task, copied = make_student(teacher, shape, rows, training, is_trained=False)
+        with table_errors("general_distillation"):
             objective = StatesObjective(task.network(), teacher.network(), imitation)
-        except FieldError as error:
-            raise InputError(error.describe("general_distillation")) from None
-        phase = TrainingPhase(objective, training.count_steps(rows.count))
-        history = train(objective.joint, [phase], rows, training, StepMonitor(texts))
+        phases = [(objective, training.count_steps(rows.count))]
+        history = train(task, objective.joint, phases, rows, training, StepMonitor(texts))
     write_model(student, task, history, training.precision)
     student.counts["layers_from_teacher"] = copied

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.component import Input, Output, component
-from components.dsl.errors import InputError, input_errors
+from components.dsl.errors import InputError, input_errors, table_errors
 from components.dsl.step_folders import ProgressParts
 from components.examples.registry import TASK_ROWS, read_rows
 from components.training.model_folder import read_model
-from keras_bert.core.checks import FieldError
 from keras_bert.core.folders import (
     ACCELERATORS_FOLDER,
     COVERAGE_FILE,
@@ -149,10 +148,8 @@ def _truncate(task: "Task", dimension: int | None) -> "Task":
         return task
     if not isinstance(task, Embedding):
         raise InputError(f"export.dimension is only allowed for embedding and retrieval, got it for {task.name}")
-    try:
+    with table_errors("export"):
         return task.truncated(dimension)
-    except FieldError as error:
-        raise InputError(error.describe("export")) from None
 
 
 def _attach_and_lint(source: "ExportInputs", file: "ExportedFile") -> None:

@@ -73,24 +73,16 @@ def fine_tune(
     with reproducible_scope(training.seed):
         task = build_task(read_model(pretrained), description, pooling, contrast, normalize=normalize)
         with input_errors("fine_tuning: "):
-            start = start_new_head(task, rows, training, start_head, weights)
+            head = start_new_head(task, rows, training, start_head, weights)
         trained = apply_adaptation(task, adaptation)
-        history = fit_task(
-            task,
-            rows,
-            training,
-            StepMonitor(examples, selection.validations, scored_after=count_tuning_rows(task, examples)),
-            is_head_random=start.is_random,
-            class_weights=weights,
-            distillation=distillation,
-            keep_best=selection.keep == "best",
-            patience=selection.patience,
-        )
+        monitor = StepMonitor(examples, selection.validations, scored_after=count_tuning_rows(task, examples))
+        options = (rows, training, selection, monitor)
+        history = fit_task(task, head, *options, class_weights=weights, distillation=distillation)
     tune_task(task, examples)
     if task.adapter is not None and task.adapter.merges:
         task.save_adapter(model.file(ADAPTER_FOLDER))
         task.merge_adapter()
     write_model(model, task, history, training.precision)
-    if start.fitted is not None:
-        start.fitted.save(model.file(FROZEN_HEAD_FILE))
+    if head is not None:
+        head.save(model.file(FROZEN_HEAD_FILE))
     model.counts |= trained

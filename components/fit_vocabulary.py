@@ -2,11 +2,10 @@
 
 from components.artifacts.standard import Model, TaskExamples, Vocabulary
 from components.dsl.component import Input, Output, component
-from components.dsl.errors import InputError
+from components.dsl.errors import table_errors
 from components.dsl.step_folders import report_progress
 from components.training.model_folder import read_model
 from components.training.vocabulary import count_tokens
-from keras_bert.core.checks import FieldError
 
 
 @component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text", "tokenizers"))
@@ -35,10 +34,8 @@ def fit_vocabulary(
     report_progress(0, 3, "counting tokens")
     task = read_model(pretrained)
     counts = {split: count_tokens(examples, split, task.tokenizer) for split in ("train", "validation")}
-    try:
+    with table_errors("fitted_vocabulary"):
         kept = choose_vocabulary(task.tokenizer, counts["train"], size=size, min_count=min_count)
-    except FieldError as error:
-        raise InputError(error.describe("fitted_vocabulary")) from None
     report_progress(1, 3, f"keeping {len(kept)} of {task.tokenizer.vocabulary_size} tokens")
     smaller = reduce_vocabulary(task, kept.tolist())
     report_progress(2, 3, "writing")

@@ -5,6 +5,8 @@ import difflib
 import shlex
 from collections.abc import Iterable, Iterator
 
+from keras_bert.core.checks import FieldError
+
 # The most names in an error message.
 _SHOWN = 20
 
@@ -31,6 +33,15 @@ def input_errors(start: str) -> Iterator[None]:
         raise
     except ValueError as error:
         raise InputError(f"{start}{error}") from None
+
+
+@contextlib.contextmanager
+def table_errors(table: str) -> Iterator[None]:
+    """Turns a FieldError in the block into an InputError about a field of a table of the job."""
+    try:
+        yield
+    except FieldError as error:
+        raise InputError(error.describe(table)) from None
 
 
 @contextlib.contextmanager

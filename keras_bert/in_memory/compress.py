@@ -27,7 +27,7 @@ from keras_bert.options.training import Training
 from keras_bert.recipes.distill import distill_student, distillation_objective
 from keras_bert.recipes.prune import prune_task
 from keras_bert.recipes.quantize import quantize_task, start_quantization
-from keras_bert.recipes.students import STARTING_BATCHES, make_student, measure_by_loss, measure_by_states
+from keras_bert.recipes.students import make_student
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import check_keras
 from keras_bert.training.new_head import has_drawn_head
@@ -84,28 +84,23 @@ def distill(
     check_keras(teacher, "distilled")
     is_one_set = (layers is None) != (student is None)
     check("distill", "layers", is_one_set, "be set, or else student", (layers, student))
-    is_given = probabilities is not None
     arguments, pairs = read_columns(teacher, data, pairs)
     plan = suggest_training(teacher, len(arguments[0]), is_student=True, **training)
-    if not is_given:
+    if probabilities is None:
         rows, distillation = _read_rows(teacher, arguments, pairs, distillation)
     else:
         rows = read_rows_with_answers(teacher, arguments, pairs, probabilities)
-    is_new = has_drawn_head(teacher)
-    measure = measure_by_states if is_new else measure_by_loss
-    source = _source_of(teacher, rows, plan)
-    first = source.training_batches(plan.micro_batch_size, plan.seed).first(STARTING_BATCHES)
+    source, is_trained = _source_of(teacher, rows, plan), not has_drawn_head(teacher)
     with teacher._attached(teacher.adapter):
         shape = student or Student(layers=tuple(layers or ()))
-        small, copied = make_student(teacher, shape, first, measure, seed=plan.seed)
+        small, copied = make_student(teacher, shape, source, plan, is_trained=is_trained)
         if small.second_text == "optional":
             small.pairs = pairs is not None
         if small.label_name in rows:
             small.start_scale(rows[small.label_name], rows)
-        losses = (distillation, imitation)
-        objective = distillation_objective(teacher, small, *losses, has_answers=is_given, seed=plan.seed)
-        options = (imitation, plan, ProgressBar(verbose))
-        distill_student(teacher, small, objective, source, *options, is_copied=copied > 0, is_trained=not is_new)
+        objective = distillation_objective(teacher, small, source, distillation, imitation, plan)
+        options = {"is_copied": copied > 0, "is_trained": is_trained}
+        distill_student(teacher, small, objective, source, imitation, plan, ProgressBar(verbose), **options)
     return small
 
 

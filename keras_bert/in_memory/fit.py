@@ -16,10 +16,9 @@ from keras_bert.data.schemas import list_feature
 from keras_bert.models.encoder import config_of
 from keras_bert.objectives.base import means
 from keras_bert.options.compression import Distillation
-from keras_bert.options.fine_tuning import StartHead
+from keras_bert.options.fine_tuning import Selection, StartHead
 from keras_bert.options.training import RETRIEVAL_RATE, Training, suggest_epochs, suggest_rates
-from keras_bert.recipes.calibrate import tune_task
-from keras_bert.recipes.fit import fit_task, start_new_head
+from keras_bert.recipes.fit import fit_task, start_new_head, tune_task
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import check_keras, check_same_length, is_keras_model, is_missing, read_class_weights
 from keras_bert.tasks.retrieval import Retrieval
@@ -98,20 +97,14 @@ def fit(
     with restored_head(task) as before, task._attached(task.adapter):
         if task.label_name in rows:
             task.start_scale(learned[task.label_name], learned)
-        start = start_new_head(task, source, settings, start_head, weights)
+        head = start_new_head(task, source, settings, start_head, weights)
         if validation_split:
             before.clear()  # after an error the task has the best weights so far
         epochs = settings.count_steps(source.count) * settings.batch_size / source.count
-        history = fit_task(
-            task,
-            source,
-            settings,
-            ProgressBar(verbose, validations=max(1, round(epochs))),
-            is_head_random=start.is_random,
-            class_weights=weights,
-            distillation=None if probabilities is None else distillation,
-            keep_best=validation_split > 0,
-        )
+        selection = Selection(keep="best" if validation_split else "last", validations=max(1, round(epochs)))
+        monitor, answers = ProgressBar(verbose, selection.validations), None if probabilities is None else distillation
+        options = (source, settings, selection, monitor)
+        history = fit_task(task, head, *options, class_weights=weights, distillation=answers)
         if validation_split and task.tunes:
             tune_task(task, *(column[first:] for column in (*arguments, *([] if pairs is None else [pairs]))))
     return History(history)

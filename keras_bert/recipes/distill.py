@@ -7,31 +7,31 @@ from keras_bert.objectives.base import Objective
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.compression import Distillation, Imitation
 from keras_bert.options.training import Training
-from keras_bert.recipes.train import Monitor, RowSource, TrainingPhase, train
+from keras_bert.recipes.train import Monitor, RowSource, train
 from keras_bert.tasks.base import Task
-from keras_bert.tasks.calibration import Calibration
 from keras_bert.training.history import Entry
 from keras_bert.training.new_head import fit_head
 from keras_bert.training.trainer import seeded_weights, validation_rows
 
 
 def distillation_objective(
-    teacher: Task, student: Task, distillation: Distillation, imitation: Imitation, *, has_answers: bool, seed: int
+    teacher: Task,
+    student: Task,
+    rows: RowSource,
+    distillation: Distillation,
+    imitation: Imitation,
+    training: Training,
 ) -> tuple[keras.Model, Objective]:
     """The model to train and its objective; with an imitation, the model contains student and teacher.
 
-    `has_answers` says that the teacher's answers stand in the rows, so that only its states are read, if anything.
-    `seed` is that of the weights between the states of both.
-
-    Raises:
-        FieldError: a loss of the imitation does not fit the models.
+    Raises FieldError if a loss of the imitation does not fit the models.
     """
     task, network = student.objective(), student.network()
     if not imitation.is_on:
-        return network, DistillationObjective(task, None if has_answers else teacher.network(), distillation)
+        return network, DistillationObjective(task, None if rows.has_answers else teacher.network(), distillation)
     models = (network, teacher.network())
-    with seeded_weights(seed):
-        objective = ImitationObjective(task, *models, distillation, imitation, has_answers=has_answers)
+    with seeded_weights(training.seed):
+        objective = ImitationObjective(task, *models, distillation, imitation, has_answers=rows.has_answers)
     return objective.joint, objective
 
 
@@ -59,9 +59,7 @@ def distill_student(
         fit_head(student, shuffled, teacher=teacher if is_trained else None, is_copied=has_learnt_head)
     network, last = objective
     steps = training.count_steps(rows.count)
-    phases = [TrainingPhase(last, steps)]
+    phases = [(last, steps)]
     if isinstance(last, ImitationObjective) and (first := imitation.count_intermediate_steps(steps)):
-        phases = [TrainingPhase(last.without_answers(), first), TrainingPhase(last, steps - first)]
-    history = train(network, phases, rows, training, monitor)
-    student.calibration = Calibration()
-    return history
+        phases = [(last.without_answers(), first), (last, steps - first)]
+    return train(student, network, phases, rows, training, monitor)

@@ -3,10 +3,10 @@
 import keras
 
 from keras_bert.compress.prune import MagnitudePruning
+from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.compression import Distillation, Pruning
 from keras_bert.options.training import Training
-from keras_bert.recipes.self_distillation import self_distill
-from keras_bert.recipes.train import Monitor, RowSource
+from keras_bert.recipes.train import Monitor, RowSource, train
 from keras_bert.tasks.base import Task
 from keras_bert.training.history import Entry
 
@@ -26,10 +26,11 @@ def prune_task(
     """
     if task.adapter is not None:
         task.adapter.thaw()
-    steps = training.count_steps(rows.count)
-    masks = MagnitudePruning(task.network(), pruning, steps)
-    changes = masks.variables(), masks.after_step
-    history = self_distill(task, dense, rows, training, monitor, distillation, *changes)
+    network, steps = task.network(), training.count_steps(rows.count)
+    masks = MagnitudePruning(network, pruning, steps)
+    phases = [(DistillationObjective(task.objective(), dense, distillation), steps)]
+    variables, after_step = masks.variables(), masks.after_step
+    history = train(task, network, phases, rows, training, monitor, variables=variables, after_step=after_step)
     # A running mean of the weights holds values from before the last masks.
     masks.after_step(steps + 1)
     return history, masks.sparsity()

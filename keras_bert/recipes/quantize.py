@@ -5,11 +5,11 @@ import keras
 from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.models.encoder import input_names
+from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.compression import Distillation
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
-from keras_bert.recipes.self_distillation import self_distill
-from keras_bert.recipes.train import Monitor, RowSource
+from keras_bert.recipes.train import Monitor, RowSource, train
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.training.history import Entry
@@ -49,8 +49,10 @@ def quantize_task(
     history: list[Entry] = [{"step": 0}]
     try:
         if training is not None:
-            changes = aware.variables(), keep_zeros(task.network())
-            history = self_distill(task, float_network, rows, training, monitor, distillation, *changes)
+            network, variables = task.network(), aware.variables()
+            objective = DistillationObjective(task.objective(), float_network, distillation)
+            phases, after_step = [(objective, training.count_steps(rows.count))], keep_zeros(network)
+            history = train(task, network, phases, rows, training, monitor, variables=variables, after_step=after_step)
     finally:
         # The model outlives an error, and Ctrl-C in a notebook.
         ranges = aware.finish()

@@ -2,7 +2,6 @@
 
 import dataclasses
 import logging
-from collections.abc import Callable, Iterable
 
 from keras_bert.compress.importance import measure_importance
 from keras_bert.compress.students import Importance, RandomProbes, copy_head, initialize_from_teacher, spread_layers
@@ -11,6 +10,8 @@ from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder, config_of, has_layer
 from keras_bert.objectives.base import Batch
 from keras_bert.options.compression import Student, has_prunable_blocks
+from keras_bert.options.training import Training
+from keras_bert.recipes.train import RowSource
 from keras_bert.tasks.base import Task
 from keras_bert.training.trainer import seeded_weights
 
@@ -19,39 +20,34 @@ logger = logging.getLogger(__name__)
 # Batches that measure the importance of the teacher's parts and the frequency of tokens.
 STARTING_BATCHES = 32
 
-# A teacher and some batches -> the importance of the heads and units of each block.
-Measure = Callable[[Task, list[Batch]], list[Importance]]
 
-
-def measure_by_loss(teacher: Task, rows: list[Batch]) -> list[Importance]:
-    """The importance for the loss of the teacher's task."""
-    return measure_importance(teacher.network(), teacher.objective(), rows)
-
-
-def measure_by_states(teacher: Task, rows: list[Batch]) -> list[Importance]:
-    """The importance for the teacher's final states, before there is a task."""
+def measure_parts(teacher: Task, batches: list[Batch], *, is_trained: bool) -> list[Importance]:
+    """The importance of a teacher's heads and units for its loss or, before there is a task, for its final states."""
+    if is_trained:
+        return measure_importance(teacher.network(), teacher.objective(), batches)
     probes = RandomProbes(teacher.encoder)
-    return measure_importance(probes.network, probes, rows)
+    return measure_importance(probes.network, probes, batches)
 
 
 def make_student(
     teacher: Task,
     shape: Student,
-    rows: Iterable[Batch] = (),
-    measure: Measure = measure_by_loss,
+    rows: RowSource | None = None,
+    training: Training = Training(),
     *,
+    is_trained: bool = True,
     general_student: Task | None = None,
-    seed: int = 0,
 ) -> tuple[Task, int]:
     """Builds a student and initializes it; also returns the number of its blocks that are not random: all, or none.
 
     A student as wide as its teacher starts from the teacher's layers; with fewer heads or a narrower feed-forward
-    layer, it keeps their most important parts. `rows` and `measure` choose these parts, and the rows also weigh the
-    tokens of a factorized embedding. With a general student, which was distilled on plain text, it takes that encoder
-    instead, and those layers of the teacher's head that fit. Any other student starts from random weights.
+    layer, it keeps their most important parts for the first rows, which also weigh the tokens of a factorized
+    embedding. `is_trained` says that the teacher has learnt the task. With a general student, which was distilled on
+    plain text, it takes that encoder instead, and those layers of the teacher's head that fit. Any other student starts
+    from random weights.
     """
     config = config_of(teacher.model)
-    with seeded_weights(seed):
+    with seeded_weights(training.seed):
         student, small = build_student(teacher, shape)
     if general_student is not None:
         copied = initialize_from_teacher(student.network(), general_student.network(), range(small.num_layers))
@@ -65,12 +61,16 @@ def make_student(
         return student, 0
     layers = shape.layers or spread_layers(config.num_layers, small.num_layers)
     factorized = small.embedding_rank != config.embedding_rank
-    batches = list(rows) if factorized or not same else []
+    batches: list[Batch] = []
+    if factorized or not same:
+        assert rows is not None
+        shuffled = rows.training_batches(training.micro_batch_size, training.seed)
+        batches = list(shuffled.first(STARTING_BATCHES))
     copied = initialize_from_teacher(
         student.network(),
         teacher.network(),
         layers,
-        importance=None if same else measure(teacher, batches),
+        importance=None if same else measure_parts(teacher, batches, is_trained=is_trained),
         token_counts=count_token_ids(batches, config.vocabulary_size) if factorized else None,
     )
     logger.info("the student starts from the teacher's layers: %s", copied)

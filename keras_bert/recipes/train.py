@@ -1,14 +1,16 @@
-"""Trains a model in phases; rows may be in memory or in files."""
+"""Trains a task in phases; its rows may be in memory or in files."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import keras
 import tensorflow as tf
 
 from keras_bert.objectives.base import Batch, Objective
 from keras_bert.options.training import Training
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.calibration import Calibration
 from keras_bert.training.history import Entry
 from keras_bert.training.step import BatchSource
 from keras_bert.training.trainer import Trainer, seed_dropout, validation_rows
@@ -22,7 +24,7 @@ class TrainingBatches(BatchSource, Protocol):
 
 
 class RowSource(Protocol):
-    """Rows that a model learns from; `ArrayRows` has them in memory, and `RecordRows` in files.
+    """Rows that a task learns from: `ArrayRows` in memory, `RecordRows` in files.
 
     Attributes:
         count: number of training rows.
@@ -42,31 +44,18 @@ class RowSource(Protocol):
 
 
 class Monitor(Protocol):
-    """Shows and stores the progress of a training.
-
-    Attributes:
-        validations: number of validations of each phase, if there are validation rows.
-    """
+    """Shows and stores the progress of a training, with a number of validations in each phase."""
 
     validations: int
 
     def fit_options(self, trainer: Trainer, steps: Sequence[int], phase: int) -> Mapping[str, Any]:
-        """The arguments `on_progress`, `checkpoints` and `record` of `Trainer.fit` for one of the phases.
-
-        `steps` has the number of steps of each phase.
-        """
-
-
-class TrainingPhase(NamedTuple):
-    """An objective, and the number of steps that minimize it."""
-
-    objective: Objective
-    steps: int
+        """The arguments `on_progress`, `checkpoints` and `record` of `Trainer.fit`, for one of phases with `steps`."""
 
 
 def train(
+    task: Task,
     network: keras.Model,
-    phases: Sequence[TrainingPhase],
+    phases: Sequence[tuple[Objective, int]],
     rows: RowSource,
     training: Training,
     monitor: Monitor,
@@ -77,21 +66,19 @@ def train(
     variables: Sequence[tf.Variable] = (),
     after_step: Callable[[int], None] | None = None,
 ) -> list[Entry]:
-    """Trains a model in one or several phases, each with a new optimizer, from the first batch on.
+    """Trains a task in phases, each with an objective, a number of steps and a new optimizer, from the first batch on.
 
-    Dropout starts from the seed of the training, whatever the model was used for before.
-    Must be called in the scope of the strategy that the model was built in. See `Trainer` for the last arguments.
-
-    Returns:
-        The history, in which the steps of all phases are counted together.
+    `network` is the task's, or has it inside. Dropout starts from the seed, whatever the model was used for before, and
+    the task loses its calibration. Must be called in the scope of the strategy that the model was built in; see
+    `Trainer` for the last arguments. Returns the history, in which the steps of all phases are counted together.
     """
     batches = rows.training_batches(training.micro_batch_size, training.seed)
     validation = rows.validation_batches(validation_rows(rows.max_length))
     seed_dropout(network, training.seed)
-    history, done, steps = list[Entry](), 0, [phase.steps for phase in phases]
-    for index, phase in enumerate(phases):
-        plan = dataclasses.replace(training, steps=phase.steps)
-        trainer = Trainer(network, phase.objective, plan, phase.steps, variables=variables, after_step=after_step)
+    history, steps = list[Entry](), [count for _, count in phases]
+    for phase, (objective, count) in enumerate(phases):
+        plan = dataclasses.replace(training, steps=count)
+        trainer = Trainer(network, objective, plan, count, variables=variables, after_step=after_step)
         entries = trainer.fit(
             batches,
             # Without validation rows there are no validations, and the trainer does not read this argument.
@@ -100,8 +87,8 @@ def train(
             select=select,
             patience=patience,
             compare_start=compare_start,
-            **monitor.fit_options(trainer, steps, index),
+            **monitor.fit_options(trainer, steps, phase),
         )
-        history += [{**entry, "step": entry["step"] + done} for entry in entries]
-        done += phase.steps
+        history += [{**entry, "step": entry["step"] + sum(steps[:phase])} for entry in entries]
+    task.calibration = Calibration()
     return history

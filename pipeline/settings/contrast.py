@@ -1,9 +1,8 @@
 """What retrieval needs of the tables of a job and of its rows."""
 
-from components.dsl.errors import InputError
+from components.dsl.errors import InputError, table_errors
 from components.examples.registry import TASK_ROWS
 from components.sources.retrieval import RetrievalSource
-from keras_bert.core.checks import FieldError
 from keras_bert.options.training import Contrast
 from pipeline.settings.schema import Settings
 
@@ -47,11 +46,9 @@ def check_dimensions(settings: Settings) -> None:
         return
     if dimension is not None and dimension >= width:
         raise InputError(f"export.dimension must be below {width}, the width of a vector, got {dimension}")
-    try:
-        if settings.contrast is not None:
+    if settings.contrast is not None:
+        with table_errors("contrast"):
             settings.contrast.check_width(width)
-    except FieldError as error:
-        raise InputError(error.describe("contrast")) from None
 
 
 def vector_width(settings: Settings) -> int | None:

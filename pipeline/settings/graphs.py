@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from components.dsl.errors import InputError, nearest
-from keras_bert.core.checks import FieldError
+from components.dsl.errors import InputError, nearest, table_errors
 from keras_bert.core.config import EncoderConfig
 from keras_bert.options.compression import StateImitation
 from keras_bert.options.pretraining import AT_MOST
@@ -65,15 +64,13 @@ def check_sizes(settings: Settings) -> None:
     for name in ("general_distillation", "distillation") if student is not None else ():
         assert student is not None
         imitation: StateImitation | None = getattr(settings, name)
-        try:
+        with table_errors(name):
             if imitation is not None and layers is not None:
                 imitation.check_layers(len(student.layers or ()) or student.num_layers or layers, layers)
             if imitation is not None and heads is not None:
                 imitation.check_heads(student.num_heads or heads, heads)
             if imitation is not None and heads is not None and width is not None and student.hidden_size is not None:
                 imitation.check_widths(student.hidden_size, width, heads)
-        except FieldError as error:
-            raise InputError(error.describe(name)) from None
     for field in AT_MOST if checkpoint is not None and settings.pretraining.objective == "replaced_tokens" else ():
         assert checkpoint is not None
         size, most = getattr(settings.generator, field), checkpoint.size(field)

@@ -1,7 +1,6 @@
 """What the tables of a pre-training need of one another."""
 
-from components.dsl.errors import InputError
-from keras_bert.core.checks import FieldError
+from components.dsl.errors import InputError, table_errors
 from keras_bert.families.deberta.settings import DeBERTa
 from pipeline.settings.schema import Settings
 
@@ -18,11 +17,9 @@ def check_pretraining(settings: Settings) -> None:
                 rule = f"be {default!r} where pretraining.objective is 'replaced_tokens', which learns nothing from it"
                 raise InputError(f"{name} must {rule}, got {value!r}")
         if settings.encoder is not None:  # a checkpoint's encoder is read only during the run
-            try:
+            with table_errors("generator"):
                 shape = settings.encoder.encoder_config(settings.vocabulary.size, settings.max_length)
                 settings.generator.config(shape)
-            except FieldError as error:
-                raise InputError(error.describe("generator")) from None
     elif "generator" in settings.model_fields_set:
         raise InputError("generator must be left out where pretraining.objective is not 'replaced_tokens'")
     variant = settings.encoder and settings.encoder.variant

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
+from components.dsl.errors import input_errors, table_errors
 from components.dsl.step_folders import report_progress
 from components.training.model_folder import read_model
 from components.training.progress import reproducible_scope
-from components.training.students import build_distillation_objective, create_student
 from keras_bert.options.compression import Distillation, Imitation, Student
 from keras_bert.options.training import Training
 from plugins.search.artifacts import TrainingCost, TrainingTimes
@@ -45,13 +45,17 @@ def measure_distillation(
         InputError: the teacher, the shape and the losses do not fit each other, see `distill`.
     """
     from keras_bert.data.task_batches import RecordRows
+    from keras_bert.recipes.distill import distillation_objective
+    from keras_bert.recipes.students import make_student
     from keras_bert.training.trainer import Trainer
 
     started, rows = time.perf_counter(), RecordRows(examples.path)
     with reproducible_scope(training.seed):
         teacher_task = read_model(teacher)
-        student, _ = create_student(teacher_task, shape, rows, training)
-        objective = build_distillation_objective(teacher_task, student, rows, distillation, imitation, training)
+        with input_errors("student: "):
+            student, _ = make_student(teacher_task, shape, rows, training)
+        with table_errors("distillation"):
+            objective = distillation_objective(teacher_task, student, rows, distillation, imitation, training)
         trainer = Trainer(*objective, training, _STEPS)
     ready = time.perf_counter()
     step, steps = _steady([*_times(trainer, rows.training_batches(training.micro_batch_size, training.seed))])

@@ -12,7 +12,7 @@ import pytest
 
 from components.artifacts.standard import Model
 from components.dsl.errors import InputError
-from components.examples.registry import TASK_ROWS, read_rows
+from components.examples.registry import read_rows
 from components.fine_tune import fine_tune
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import FROZEN_HEAD_FILE, read_model
@@ -234,16 +234,6 @@ def test_a_seed_has_a_head_of_its_own(line: Lines, tmp_path: Path, trainer_calls
     ]
     prints = [model.fingerprint() for model in made]
     assert prints[0] == prints[2] != prints[1]
-
-
-@pytest.mark.long
-def test_a_threshold_is_found_on_validation_rows(line: Lines) -> None:
-    artifacts = line("question_answering")
-    task = artifacts.load("teacher")
-    threshold = task.null_threshold
-    assert threshold is not None
-    task.tune(*TASK_ROWS[task.name].tuning_columns(read_rows(artifacts.examples, "validation")))
-    assert task.null_threshold == pytest.approx(threshold)
 
 
 def test_answers_are_always_given_where_training_has_one_to_each_question(

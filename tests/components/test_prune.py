@@ -77,8 +77,3 @@ def _holds(tensor: np.ndarray, zero: np.ndarray) -> bool:
         for start in range(0, len(tensor) - len(zero) + 1, len(zero))
         if tensor.shape[1] == zero.shape[1]
     )
-
-
-def test_a_dense_model_is_not_held(line: Lines, tmp_path: Path) -> None:
-    artifacts = line("classification")
-    assert Masks(artifacts.load("quantized").network()).sparsity() < 0.2

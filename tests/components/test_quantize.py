@@ -3,57 +3,25 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from components.artifacts.standard import EdgeModel, Model
 from components.dsl.errors import InputError
-from components.examples.registry import TASK_ROWS, read_rows
+from components.examples.registry import read_rows
 from components.export_model import export_model
 from components.quantize import quantize
 from components.training.model_folder import read_model
 from keras_bert.compress.quantization_parameters import quantized_activations, read_quantization
-from keras_bert.compress.ranges import sublayers, taps
-from keras_bert.layers.dense import Dense
 from keras_bert.options.export import Export
 from keras_bert.options.quantization import Quantization, RecipeName
-from tests.components import tuning_job
 from tests.components.tuning_job import Line
 from tests.samples import long_but
 
 Lines = Callable[[str], Line]
 # Other tests ask for the models of these.
 ASKED_OFTEN = ("classification",)
-
-
-def steps_of(column: np.ndarray) -> np.ndarray:
-    """The weights in steps of the grid that their largest stands at the end of: 127 on either side of 0."""
-    return column * 127 / np.abs(column).max()
-
-
-@pytest.mark.parametrize("task", long_but(ASKED_OFTEN, tuning_job.TASKS))
-def test_weights_are_on_grids_and_activations_have_ranges(line: Lines, task: str) -> None:
-    artifacts = line(task)
-    quantized = artifacts.load("quantized")
-    network = quantized.network()
-    heads = {layer.name for layer in network.layers if isinstance(layer, Dense)}
-    kernels = [layer.kernel for path, layer in sublayers(network, Dense).items() if path not in heads]
-    # Query, key, value and output of attention, two of the feed-forward layer.
-    assert len(kernels) == 6
-    for kernel in map(np.asarray, kernels):
-        for column in kernel.T:
-            steps = steps_of(column)
-            np.testing.assert_allclose(steps, steps.round(), atol=1e-3)
-    rounding = read_quantization(artifacts.quantized.path)
-    assert rounding is not None
-    assert rounding.recipe == "mixed_wi8_ai8"
-    ranges = rounding.ranges
-    assert set(ranges) <= set(taps(network))
-    assert all(low <= 0 <= high and low < high for low, high in ranges.values())
-    counts = artifacts.quantized.manifest()["counts"]
-    assert counts["validation_teacher_distance"] < 0.5
 
 
 @pytest.mark.parametrize("task", long_but(ASKED_OFTEN, ["classification", "embedding"]))
@@ -69,23 +37,6 @@ def test_rounding_keeps_the_answers_of_the_student(line: Lines, task: str) -> No
     with quantized_activations(network, rounding):
         answers = network.predict_on_batch(features)
     assert student.agreement(reference, answers, features["padding_mask"]).mean() > 0.9
-
-
-@pytest.mark.long
-def test_the_thresholds_are_those_of_the_rounded_model(line: Lines) -> None:
-    artifacts = line("multi_label")
-    quantized: Any = artifacts.load("quantized")
-    thresholds = quantized.thresholds
-    rows = read_rows(artifacts.examples, "validation")
-    rounding = read_quantization(artifacts.quantized.path)
-    assert rounding is not None
-    columns = TASK_ROWS["multi_label"].tuning_columns(rows)
-    with quantized_activations(quantized.network(), rounding):
-        quantized.tune(*columns)
-    assert quantized.thresholds == pytest.approx(thresholds)
-    quantized.tune(*columns)
-    assert quantized.thresholds != pytest.approx(thresholds), "without rounding they would be others"
-    quantized.thresholds = thresholds
 
 
 @pytest.mark.parametrize(

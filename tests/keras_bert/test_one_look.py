@@ -17,9 +17,7 @@ from keras_bert.export import task_export
 from keras_bert.in_memory import fit as fitting
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.tasks.base import Task
-from keras_bert.training.masks import Masks
 from tests.keras_bert.export.word_tasks import make_encoder, make_task
-from tests.samples import long_but
 
 TEXTS = ["great film", "a dull plot", "the film", "un don great plot the film", "dull", "plot 2"]
 LABELS = ["good", "bad", "neither", "good", "bad", "good"]
@@ -42,32 +40,6 @@ def new_task(name: str) -> Task:
         return make_task(name)
     base = make_task("embedding")
     return keras_bert.TASKS[name].build(base.encoder, base.tokenizer, max_length=16)
-
-
-@pytest.mark.usefixtures("eager")
-@pytest.mark.parametrize("name", long_but({"classification", "token_classification", "retrieval"}, ROWS))
-def test_every_task_is_fitted_distilled_pruned_quantized_and_exported(name: str, tmp_path: Path) -> None:
-    task, rows = new_task(name), ROWS[name]
-    before = keras_bert.evaluate(task, *rows)["loss"]
-    history = task.fit(*rows, epochs=4, learning_rate=1e-2, **SMALL)
-    assert keras_bert.evaluate(task, *rows)["loss"] < before
-    assert history[-1]["step"] == 4 * 6 / 3
-
-    small = keras_bert.distill(task, *rows, layers=[1], epochs=1, **SMALL)
-    assert len(small.encoder.layers) < len(task.encoder.layers)
-
-    keras_bert.prune(small, *rows, **SMALL)
-    assert Masks(small.network()).sparsity() == pytest.approx(0.5, abs=0.01)
-    keras_bert.quantize(small, *rows, **SMALL)
-    assert Masks(small.network()).sparsity() >= 0.49, "quantization must keep zeros"
-
-    small.export(tmp_path / "small.tflite", lengths=[16])
-    scores, expected = (
-        keras_bert.evaluate(model, *rows) for model in (keras_bert.load(tmp_path / "small.tflite"), small)
-    )
-    assert scores.keys() == expected.keys() - {"loss"} != set()
-    for metric, score in scores.items():
-        assert score == pytest.approx(expected[metric], rel=0.3, abs=0.4)
 
 
 def test_triplets_need_negatives_that_rows_in_memory_do_not_have() -> None:
@@ -271,7 +243,7 @@ def test_an_interrupted_quantization_leaves_the_model_as_it_was(monkeypatch: pyt
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("keras_bert.recipes.self_distillation.train", interrupt)
+    monkeypatch.setattr("keras_bert.recipes.quantize.train", interrupt)
     with pytest.raises(KeyboardInterrupt):
         keras_bert.quantize(task, TEXTS, LABELS)
     assert task.quantization is None

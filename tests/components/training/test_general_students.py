@@ -5,8 +5,9 @@ import functools
 import numpy as np
 import pytest
 
+from keras_bert.data.array_batches import ArrayRows
 from keras_bert.options.compression import Student
-from keras_bert.recipes.students import make_student, measure_by_states
+from keras_bert.recipes.students import make_student, measure_parts
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.embedding import Embedding
 from tests.components.test_distill import SETTINGS, build, rows_of
@@ -58,9 +59,10 @@ def test_without_a_task_parts_are_chosen_by_the_states_alone() -> None:
     kernel = start.model.get_layer("block_1").attention.output_projection.kernel
     kernel.assign(np.where(np.arange(8)[:, None] < 4, 0.0, 0.5 + np.asarray(kernel)))
     rows = [{name: value for name, value in batch.items() if name != "label"} for batch in rows_of(teacher)]
-    importance = measure_by_states(teacher, rows)
+    importance = measure_parts(teacher, rows, is_trained=False)
     assert importance[1].heads[0] == 0 < importance[1].heads[1]
-    student, copied = make_student(teacher, Student(num_heads=1, intermediate_size=8), rows, measure_by_states)
+    source = ArrayRows("text", rows[0], max_length=12)
+    student, copied = make_student(teacher, Student(num_heads=1, intermediate_size=8), source, is_trained=False)
     assert copied == 2
     ours = student.model.get_layer("block_1").attention.query.kernel
     np.testing.assert_array_equal(ours, start.model.get_layer("block_1").attention.query.kernel[:, 4:])
