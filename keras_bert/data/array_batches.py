@@ -17,11 +17,12 @@ Array = np.ndarray[Any, Any]
 
 
 class ArrayRows:
-    """Rows of a task in memory as a `RowSource`, with the batches that `RecordRows` makes of the same rows.
+    """Rows of a task in memory as a `BatchedRows`, with the batches that `RecordRows` makes of the same rows.
 
     Args:
-        task: a key of `SCHEMAS`, or the name of another task, whose rows have a number or a vector each.
-        rows: arrays (rows, ...) by name, see `ArrayBatches`.
+        task: the name of the task.
+        rows: arrays (rows, ...) by name; inputs, and labels of tokens, are (rows, length). Arrays without rows, as the
+            inputs of negatives that no row has, are part of each batch.
         max_length: maximum number of tokens of a row.
         held_out: the validation rows; None for none.
     """
@@ -42,19 +43,10 @@ class ArrayRows:
 
 
 class ArrayBatches:
-    """Batches of rows in memory: batch k of epoch e depends on the rows, the seed, e and k alone.
+    """Batches of `ArrayRows`: batch k of epoch e depends on the rows, the seed, e and k alone.
 
     Rows of about the same length share batches, unless the loss of the task compares rows. Inputs are cut or padded to
-    the length of the batch, as those of `task_batches` are: rounding depends on it.
-
-    Args:
-        task: see `ArrayRows`.
-        rows: arrays (rows, ...) by name; inputs, and labels of tokens, are (rows, length). Arrays without rows, as the
-            inputs of negatives that no row has, are part of each batch.
-        batch_size: number of rows in a batch.
-        max_length: maximum number of tokens of a row.
-        shuffle: whether every epoch has a new random order.
-        seed: seed of the order.
+    the length of the batch, as those of `task_batches` are: rounding depends on it. See `BatchPlan` for the arguments.
     """
 
     def __init__(

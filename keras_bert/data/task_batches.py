@@ -43,12 +43,11 @@ _PARSED: dict[Kind, Any] = {
 
 
 class RecordRows:
-    """Rows of a task, or texts, in a folder of records as a `RowSource`, see `task_batches`."""
+    """Rows of a task, or texts, in a folder of records as a `BatchedRows`, see `task_batches`."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         content = read_features(folder)
-        self._folder, self.counts = folder, content["counts"]
-        self.count, self.max_length = self.counts["train"], content["max_length"]
+        self._folder, self.count, self.max_length = folder, content["counts"]["train"], content["max_length"]
         self.has_answers = TEACHER_ANSWERS in content
 
     def training_batches(self, size: int, seed: int) -> Batches:

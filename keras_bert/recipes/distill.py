@@ -7,7 +7,7 @@ from keras_bert.objectives.base import Objective
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.compression import Distillation, Imitation
 from keras_bert.options.training import Training
-from keras_bert.recipes.train import Monitor, RowSource, train
+from keras_bert.recipes.train import BatchedRows, Monitor, train
 from keras_bert.tasks.base import Task
 from keras_bert.training.history import Entry
 from keras_bert.training.new_head import fit_head
@@ -17,7 +17,7 @@ from keras_bert.training.trainer import seeded_weights, validation_rows
 def distillation_objective(
     teacher: Task,
     student: Task,
-    rows: RowSource,
+    rows: BatchedRows,
     distillation: Distillation,
     imitation: Imitation,
     training: Training,
@@ -39,7 +39,7 @@ def distill_student(
     teacher: Task,
     student: Task,
     objective: tuple[keras.Model, Objective],
-    rows: RowSource,
+    rows: BatchedRows,
     imitation: Imitation,
     training: Training,
     monitor: Monitor,

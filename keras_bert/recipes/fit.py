@@ -10,7 +10,7 @@ from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.compression import Distillation
 from keras_bert.options.fine_tuning import Selection, StartHead
 from keras_bert.options.training import Training
-from keras_bert.recipes.train import Monitor, RowSource, train
+from keras_bert.recipes.train import BatchedRows, Monitor, train
 from keras_bert.tasks.base import Task
 from keras_bert.training.history import Entry
 from keras_bert.training.masks import keep_zeros
@@ -20,7 +20,7 @@ from keras_bert.training.trainer import validation_rows
 
 def start_new_head(
     task: Task,
-    rows: RowSource,
+    rows: BatchedRows,
     training: Training,
     how: StartHead = "auto",
     class_weights: Sequence[float] | None = None,
@@ -37,7 +37,7 @@ def start_new_head(
 def fit_task(
     task: Task,
     head: FittedHead | None,
-    rows: RowSource,
+    rows: BatchedRows,
     training: Training,
     selection: Selection,
     monitor: Monitor,

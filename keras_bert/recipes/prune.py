@@ -6,7 +6,7 @@ from keras_bert.compress.prune import MagnitudePruning
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.compression import Distillation, Pruning
 from keras_bert.options.training import Training
-from keras_bert.recipes.train import Monitor, RowSource, train
+from keras_bert.recipes.train import BatchedRows, Monitor, train
 from keras_bert.tasks.base import Task
 from keras_bert.training.history import Entry
 
@@ -14,7 +14,7 @@ from keras_bert.training.history import Entry
 def prune_task(
     task: Task,
     dense: keras.Model,
-    rows: RowSource,
+    rows: BatchedRows,
     pruning: Pruning,
     distillation: Distillation,
     training: Training,

@@ -9,7 +9,7 @@ from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.compression import Distillation
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
-from keras_bert.recipes.train import Monitor, RowSource, train
+from keras_bert.recipes.train import BatchedRows, Monitor, train
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.training.history import Entry
@@ -17,7 +17,7 @@ from keras_bert.training.masks import keep_zeros
 
 
 def start_quantization(
-    task: Task, rows: RowSource, quantization: Quantization, training: Training
+    task: Task, rows: BatchedRows, quantization: Quantization, training: Training
 ) -> QuantizationAware:
     """Rounds the weights and activations of a task from now on, with the ranges of its first training rows.
 
@@ -35,7 +35,7 @@ def quantize_task(
     task: Task,
     aware: QuantizationAware,
     float_network: keras.Model,
-    rows: RowSource,
+    rows: BatchedRows,
     quantization: Quantization,
     distillation: Distillation,
     training: Training | None,

@@ -11,7 +11,7 @@ from keras_bert.models.encoder import build_encoder, config_of, has_layer
 from keras_bert.objectives.base import Batch
 from keras_bert.options.compression import Student, has_prunable_blocks
 from keras_bert.options.training import Training
-from keras_bert.recipes.train import RowSource
+from keras_bert.recipes.train import BatchedRows
 from keras_bert.tasks.base import Task
 from keras_bert.training.trainer import seeded_weights
 
@@ -32,7 +32,7 @@ def measure_parts(teacher: Task, batches: list[Batch], *, is_trained: bool) -> l
 def make_student(
     teacher: Task,
     shape: Student,
-    rows: RowSource | None = None,
+    rows: BatchedRows | None = None,
     training: Training = Training(),
     *,
     is_trained: bool = True,

@@ -23,7 +23,7 @@ class TrainingBatches(BatchSource, Protocol):
         """The first batches of epoch 0, or all of its batches if there are fewer."""
 
 
-class RowSource(Protocol):
+class BatchedRows(Protocol):
     """Rows that a task learns from: `ArrayRows` in memory, `RecordRows` in files.
 
     Attributes:
@@ -56,7 +56,7 @@ def train(
     task: Task,
     network: keras.Model,
     phases: Sequence[tuple[Objective, int]],
-    rows: RowSource,
+    rows: BatchedRows,
     training: Training,
     monitor: Monitor,
     *,

@@ -140,6 +140,9 @@ class Task(Adaptable, abc.ABC):
     label_name: ClassVar[str] = "label"
     """The name of the labels in rows for training."""
 
+    tunes: bool = False
+    """Whether `tune` has a setting to choose, such as a threshold."""
+
     labels: tuple[str, ...] = ()
     """The names of the labels, in the order of the logits; empty for tasks without labels."""
 
@@ -279,17 +282,8 @@ class Task(Adaptable, abc.ABC):
 
         return keras_bert.fit(self, *data, **options)
 
-    @property
-    def tunes(self) -> bool:
-        """Whether `tune` has a setting to choose."""
-        return False
-
     def tune(self, *columns: Any) -> None:
-        """Chooses a setting of a trained task, such as a threshold, on rows that it was not trained on.
-
-        Args:
-            columns: texts and answers as `examples` takes them.
-        """
+        """Chooses a setting of a trained task, if it `tunes` one, on other rows; columns are those of `examples`."""
 
     def export(self, path: str | os.PathLike[str], texts: Sequence[str] = (), **options: Any) -> None:
         """Writes the model as a `.tflite` or `.onnx` file that `keras_bert.load` reads, see `keras_bert.export_task`.

@@ -53,6 +53,7 @@ class MultiLabelClassification(TextClassifier):
 
     name = "multi_label"
     independent_labels = True
+    tunes = True
     link = "sigmoid"
 
     def __init__(
@@ -165,11 +166,6 @@ class MultiLabelClassification(TextClassifier):
         check_same_length("logits", logits, "labels", labels)
         flags = self.flags(labels).astype(bool)
         self.thresholds = choose_thresholds(label_probabilities(logits), flags, self.label_precision)
-
-    @property
-    def tunes(self) -> bool:
-        """Always: each label has a threshold."""
-        return True
 
     def tune(self, texts: Sequence[str], labels: Sequence[Sequence[str]], pairs: Sequence[str] | None = None) -> None:
         """Sets `thresholds` by `choose_thresholds`."""

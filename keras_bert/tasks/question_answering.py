@@ -273,7 +273,7 @@ class QuestionAnswering(Task):
         return features, answer_positions(spans, windows)
 
     @property
-    def tunes(self) -> bool:
+    def tunes(self) -> bool:  # type: ignore[override]
         """Whether a question may have no answer."""
         return self.null_threshold is not None
 
@@ -289,8 +289,8 @@ class QuestionAnswering(Task):
         """
         # Without a threshold every question gets an answer, whose score the threshold is compared with.
         self.null_threshold = None
-        found = [(answer.text, answer.null_score_difference) for answer in self.predict(questions, contexts)]
-        self.null_threshold = choose_null_threshold(found, [_answer_texts(answer) for answer in answers])
+        predicted = [(answer.text, answer.null_score_difference) for answer in self.predict(questions, contexts)]
+        self.null_threshold = choose_null_threshold(predicted, [_answer_texts(answer) for answer in answers])
 
     def predict(self, questions: Sequence[str], contexts: Sequence[str], *, batch_size: int = 32) -> list[Answer]:
         """The answer to each question from its context; no answer where the context is empty."""
