@@ -58,27 +58,15 @@ def weights(task: Task, layer: str) -> list[np.ndarray]:
 
 @pytest.mark.parametrize(
     ("shape", "layers"),
-    [
-        (Student(layers=(0,)), [0]),
-        (Student(layers=(1, 0)), [1, 0]),
-        (Student(num_layers=1), [1]),  # the last one, and others as evenly spread as can be
-    ],
+    [(Student(layers=(0,)), [0]), (Student(layers=(1, 0)), [1, 0]), (Student(num_layers=1), [1])],
 )
 def test_a_student_that_fits_starts_from_layers_of_the_teacher(
     teacher: Task, shape: Student, layers: list[int]
 ) -> None:
     student, copied = make_student(teacher, shape)
-    assert config_of(student.model).num_layers == len(layers)
-    assert copied == len(layers)
+    assert copied == config_of(student.model).num_layers == len(layers)
     for number, layer in enumerate(layers):
-        for ours, theirs in zip(weights(student, f"block_{number}"), weights(teacher, f"block_{layer}"), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
-    for name in ("token_embedding", "segment_embedding", "embeddings_norm", "classifier"):
-        for ours, theirs in zip(weights(student, name), weights(teacher, name), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
-    # No longer than its rows.
-    ours, theirs = (weights(model, "position_embedding")[0] for model in (student, teacher))
-    np.testing.assert_array_equal(ours, theirs[:12])
+        np.testing.assert_equal(weights(student, f"block_{number}"), weights(teacher, f"block_{layer}"))
 
 
 @pytest.mark.parametrize("task", SETTINGS)
