@@ -388,8 +388,8 @@ def test_held_out_rows_do_not_count_in_the_first_head(monkeypatch: pytest.Monkey
     def keep(task: Task, rows: Any, *options: Any) -> None:
         read.append(sum(len(batch["token_ids"]) for batch in rows.epoch()))
 
-    monkeypatch.setattr(fitting, "fit_head", keep)
-    monkeypatch.setattr(fitting, "train", lambda *arguments, **options: [])
+    monkeypatch.setattr("keras_bert.recipes.fit.fit_head", keep)
+    monkeypatch.setattr("keras_bert.recipes.fit.train", lambda *arguments, **options: [])
     for name, share in (("multi_label", 0.5), ("token_classification", 0.7)):
         old = make_task(name)
         task = old.rebuilt(make_encoder(old.tokenizer))
