@@ -2,9 +2,9 @@
 
 from components.dsl.component import Handle
 from keras_bert.options.quantization import Quantization
-from pipeline.chains import enabled_stages
+from pipeline.chains import enabled_stages, wire_chains
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.pipelines import wire_chains, wire_start
+from pipeline.pipelines import wire_start
 from pipeline.settings.schema import Settings, select_fields
 from plugins.doctor.artifacts import Diagnosis
 from plugins.doctor.diagnose import diagnose
