@@ -51,7 +51,7 @@ class HeadReport(NamedTuple):
 
 
 class TreeProbeReport(NamedTuple):
-    """Dependency trees in the states of each layer, see `plugins.explain.structural_probe`.
+    """Dependency trees in the states of each layer, see `plugins.explain.structural_probes`.
 
     Attributes:
         attachment_scores: the share of the edges that are found (layers + 1,), the embeddings first.
@@ -63,7 +63,7 @@ class TreeProbeReport(NamedTuple):
 
 
 class ProbeReport(NamedTuple):
-    """Tags of words in the states of each layer, see `plugins.explain.probe`; the embeddings are the first layer.
+    """Tags of words in the states of each layer, see `plugins.explain.probes`; the embeddings are the first layer.
 
     Attributes:
         accuracies: the accuracy of each layer's probe (layers + 1,).

@@ -103,7 +103,7 @@ class ProbeSentences(NamedTuple):
     test: Sequence[ProbeSentence]
 
     def tagged(self) -> list[tuple[list[tuple[str, ...]], list[tuple[str, ...]]]]:
-        """The words and the tags of both parts, as `plugins.explain.probe` takes them.
+        """The words and the tags of both parts, as `plugins.explain.probes` takes them.
 
         Test sentences with a tag that no training sentence has are left out: no probe can know it.
         """
@@ -168,8 +168,8 @@ def hold_sentences(
 
 def describe_probes(name: str, task: "Task", sentences: ProbeSentences) -> ProbeReport:
     """Probes of the tags of words, and of their dependency trees where the sentences have some."""
-    from plugins.explain.probe import probe
-    from plugins.explain.structural_probe import structural_probe
+    from plugins.explain.probes import probe
+    from plugins.explain.structural_probes import structural_probe
 
     train, test = sentences.tagged()
     probes = probe(task, train, test)

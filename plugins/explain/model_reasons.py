@@ -187,7 +187,7 @@ _METHODS = {
 
 def write_page(explanations: Sequence[ModelReasons], file: Path) -> None:
     """Writes a page with the shares, and with the attention of Keras models."""
-    from plugins.explain.show import show
+    from plugins.explain.html_page import show
 
     names = _short_names([explanation.model for explanation in explanations])
     labelled = [

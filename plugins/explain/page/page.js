@@ -1,4 +1,4 @@
-// Draws what `plugins.explain.show` was given: attributions as coloured words, attention head by head, and rollout.
+// Draws what `plugins.explain.html_page` was given: attributions as coloured words, attention head by head, and rollout.
 "use strict";
 
 const DARKEST = 60; // percent of the colour behind the word with the largest share, so that it stays readable

@@ -1,4 +1,4 @@
-// Opens a page of `plugins.explain.show` and uses it as a person does.
+// Opens a page of `plugins.explain.html_page` and uses it as a person does.
 //
 //     node open_explanation.mjs PAGE [FOLDER] < SCREENS.json
 //

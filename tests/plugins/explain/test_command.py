@@ -1,6 +1,7 @@
 """`explain` on the command line: models of every kind beside one another, one target for all, and refusals."""
 
 import json
+import pkgutil
 import shutil
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from pipeline.views.reports import write_json
+from plugins import explain
 from plugins.explain.command import explain_command
 from plugins.explain.model_reasons import explain_text, models_of
 from tests.keras_bert.family_tasks import family_task
@@ -293,3 +295,9 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
     line = refused(capfd, "explain", model, "a text", "--out", tmp_path)
     assert list(tmp_path.iterdir()) == [model]
     assert line == f"--out must be a file, got the folder {tmp_path}"
+
+
+def test_a_public_name_is_no_module_of_the_package() -> None:
+    """Python sets an imported module as an attribute of its package, in the place of a function of its name."""
+    modules = {module.name for module in pkgutil.iter_modules(explain.__path__)}
+    assert modules.isdisjoint(explain._HOMES)

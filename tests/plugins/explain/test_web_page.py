@@ -11,11 +11,11 @@ from keras_bert.tokenizers.tokenizer import Tokenizer
 from plugins.explain.attention import attentions
 from plugins.explain.attribution import attributions
 from plugins.explain.heads import head_statistics
-from plugins.explain.show import show
+from plugins.explain.html_page import show
 from tests.clients.web.node import ask
 from tests.keras_bert.family_tasks import family_task
 from tests.keras_bert.interop.checkpoints import CONFIG, PIECES
-from tests.plugins.explain.test_show import HOSTILE, random_attention
+from tests.plugins.explain.test_html_page import HOSTILE, random_attention
 
 pytestmark = pytest.mark.web
 

@@ -9,8 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from plugins.explain.probe import ProbedWords, _control_tags, fit_probes, fit_scalar_mix, mix_loss, probe
-from plugins.explain.word_states import word_states
+from plugins.explain.probes import ProbedWords, _control_tags, fit_probes, fit_scalar_mix, mix_loss, probe
+from plugins.explain.states import word_states
 
 TRAIN = ([["abc", "d", "ef"], ["g", "\x01", "a"], ["b", "ef"]], [["X", "Y", "Y"], ["X", "Z", "Y"], ["X", "Y"]])
 TEST = ([["d", "g"], ["abc"]], [["Y", "X"], ["Y"]])

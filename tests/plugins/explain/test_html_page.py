@@ -12,7 +12,7 @@ import pytest
 from plugins.explain.attention import Attention, attentions, rollout
 from plugins.explain.attribution import attributions
 from plugins.explain.heads import head_statistics
-from plugins.explain.show import show
+from plugins.explain.html_page import show
 from plugins.explain.tokens import Tokens
 
 HOSTILE = '</script><b>a\u2028\u202e\x00b & "c" $data ${x} \U0001f600'

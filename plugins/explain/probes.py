@@ -9,8 +9,8 @@ import numpy as np
 from keras_bert.core.checks import check
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import as_sentences, check_same_length
+from plugins.explain.states import word_states
 from plugins.explain.tokens import Array
-from plugins.explain.word_states import word_states
 
 _MOST_STEPS = 500
 

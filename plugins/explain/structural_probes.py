@@ -9,9 +9,9 @@ import numpy as np
 from keras_bert.core.checks import FieldError, check
 from keras_bert.tasks.base import Task, slices
 from keras_bert.tasks.checks import as_sentences, check_same_length
+from plugins.explain.states import word_states
 from plugins.explain.tokens import Array
 from plugins.explain.trees import attachment_score, distance_correlation, tree_distances
-from plugins.explain.word_states import word_states
 
 # The words of each sentence, and for each word the position of its head, from 1 (0 for the root).
 Parsed = tuple[Sequence[Sequence[str]], Sequence[Sequence[int]]]

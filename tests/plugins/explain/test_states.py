@@ -8,8 +8,8 @@ import pytest
 
 import keras_bert
 from keras_bert.models.encoder import blocks_of
+from plugins.explain.states import word_states
 from plugins.explain.tokens import Tokens
-from plugins.explain.word_states import word_states
 from tests.keras_bert.family_tasks import FAMILIES, family_task
 from tests.keras_bert.interop.checkpoints import CONFIG
 
@@ -47,7 +47,7 @@ def test_batches_and_parts_change_nothing(classifier, monkeypatch):
     whole = word_states(classifier, SENTENCES)
     long = word_states(classifier, [["ab", "c"] * 40])
     assert (long.words.tolist(), long.left_out) == (list(range(80)), 0), "every word of a long sentence has a state"
-    monkeypatch.setattr(sys.modules["plugins.explain.word_states"], "_SENTENCES_AT_ONCE", 1)
+    monkeypatch.setattr(sys.modules["plugins.explain.states"], "_SENTENCES_AT_ONCE", 1)
     parts = word_states(classifier, SENTENCES, batch_size=1)
     np.testing.assert_allclose(parts.states, whole.states, atol=1e-5)
     assert parts.words.tolist() == whole.words.tolist()

@@ -7,7 +7,8 @@ import pytest
 from scipy.optimize import check_grad
 from scipy.stats import spearmanr
 
-from plugins.explain.structural_probe import (
+from plugins.explain.states import word_states
+from plugins.explain.structural_probes import (
     ParsedStates,
     distance_loss,
     fit_distances,
@@ -15,7 +16,6 @@ from plugins.explain.structural_probe import (
     structural_probe,
 )
 from plugins.explain.trees import attachment_score, distance_correlation, spanning_tree, tree_distances
-from plugins.explain.word_states import word_states
 
 TRAIN = ([["abc", "d", "ef"], ["g", "\x01", "a"]], [[2, 0, 2], [2, 0, 2]])
 TEST = ([["d", "g", "a", "b", "c"], ["abc"]], [[2, 3, 0, 3, 4], [0]])
