@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import plugins.explain
 from pipeline.views.reports import write_json
-from plugins import explain
 from plugins.explain.command import explain_command
 from plugins.explain.model_reasons import explain_text, models_of
 from tests.keras_bert.family_tasks import family_task
@@ -299,5 +299,5 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
 
 def test_a_public_name_is_no_module_of_the_package() -> None:
     """Python sets an imported module as an attribute of its package, in the place of a function of its name."""
-    modules = {module.name for module in pkgutil.iter_modules(explain.__path__)}
-    assert modules.isdisjoint(explain._HOMES)
+    modules = {module.name for module in pkgutil.iter_modules(plugins.explain.__path__)}
+    assert modules.isdisjoint(plugins.explain._HOMES)
