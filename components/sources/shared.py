@@ -109,11 +109,11 @@ class LabelledFiles:
         Raises:
             InputError: a file is missing, malformed or without rows, or the rows of the splits do not fit together.
         """
-        digests = self.digests()
-        if (read := vars(self).get("_read")) is None or read[0] != digests or kept not in (KeptColumns(), read[1]):
+        digests, read = self.digests(), vars(self).get("_remembered")
+        if read is None or read[0] != digests or kept not in (KeptColumns(), read[1]):
             read = digests, kept, self.read_splits(kept)
             # The fields are frozen; this is none of them, so that it counts in no comparison and no cache key.
-            vars(self)["_read"] = read
+            vars(self)["_remembered"] = read
         splits = copy.copy(read[2])
         splits.update({split: list(rows) for split, rows in splits.items()})
         return splits
