@@ -7,6 +7,7 @@ from components.examples.row_schema import RowSchema
 from components.files.tables import ABSENT, as_text, read_table
 from components.sources.label_sets import LabelSetRow, LabelSetSource
 from components.sources.questions import QuestionSource
+from components.sources.registry import TASK_SOURCES
 from components.sources.retrieval import RetrievalSource
 from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import SentenceSource
@@ -31,11 +32,7 @@ def read_new_rows(schema: RowSchema, path: str) -> tuple[list[Any], bool]:
     fields: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in schema.source.items()
     }
-    source: TableSource | LabelSetSource
-    if schema.task == LabelSetSource.task:
-        source = LabelSetSource(train=path, **fields)
-    else:
-        source = TableSource(train=path, task=schema.task, **fields)  # type: ignore[arg-type]
+    source: TableSource | LabelSetSource = TASK_SOURCES[schema.task](train=path, task=schema.task, **fields)
     names, labels = source.columns(), getattr(source, "label_columns", None) or (source.label,)
     records = list(read_table(path, names, optional=labels))
     partial = [record for record in records if ABSENT in record.values]

@@ -71,7 +71,7 @@ def register_task(task: type[Task]) -> None:
 
 
 def schema_of(task: str) -> dict[str, Feature]:
-    """The features of the records of a task, see `SCHEMAS`."""
+    """The features of the records of a task; this module, unlike `SCHEMAS` alone, knows the tasks of packages."""
     return SCHEMAS[task]
 
 
