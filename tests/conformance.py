@@ -1,9 +1,5 @@
 """What every layer must keep to."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
 import keras
 import numpy as np
 from keras import ops
@@ -15,7 +11,7 @@ from tests.keras_bert.tiny import EAGER
 WITHOUT_GRADIENT = ("key/bias",)
 
 
-def check_layer(kind: type[keras.layers.Layer], settings: Mapping[str, Any], arrays: list[Any], folder: Path) -> None:
+def check_layer(kind, settings, arrays, folder):
     """Runs every check on `kind(**settings)` called on `arrays`."""
     check_config(kind, settings)
     check_precision(kind, settings, arrays)
@@ -24,13 +20,13 @@ def check_layer(kind: type[keras.layers.Layer], settings: Mapping[str, Any], arr
     check_gradients(model, arrays)
 
 
-def make_model(kind: type[keras.layers.Layer], settings: Mapping[str, Any], arrays: list[Any]) -> keras.Model:
+def make_model(kind, settings, arrays):
     """The layer as a model."""
     inputs = [keras.Input(array.shape[1:], dtype=array.dtype.name) for array in arrays]
     return keras.Model(inputs, kind(**settings, name="brick")(*inputs))
 
 
-def check_config(kind: type[keras.layers.Layer], settings: Mapping[str, Any]) -> None:
+def check_config(kind, settings):
     """`get_config` holds all that the constructor was told, and makes an equal layer."""
     layer = kind(**settings, name="brick")
     config = layer.get_config()
@@ -38,7 +34,7 @@ def check_config(kind: type[keras.layers.Layer], settings: Mapping[str, Any]) ->
     assert kind.from_config(config).get_config() == config
 
 
-def check_precision(kind: type[keras.layers.Layer], settings: Mapping[str, Any], arrays: list[Any]) -> None:
+def check_precision(kind, settings, arrays):
     """Weights stay float32; results have the compute type and about the same values."""
     exact, coarse = kind(**settings), kind(**settings, dtype="mixed_bfloat16")
     expected, _ = exact(*arrays), coarse(*arrays)
@@ -51,13 +47,13 @@ def check_precision(kind: type[keras.layers.Layer], settings: Mapping[str, Any],
     np.testing.assert_allclose(ops.cast(result, "float32"), expected, rtol=0.05, atol=0.05)
 
 
-def check_saving(model: keras.Model, arrays: list[Any], folder: Path) -> None:
+def check_saving(model, arrays, folder):
     """A saved and loaded model gives equal results."""
     save_model(model, folder / "model.keras")
     np.testing.assert_array_equal(load_model(folder / "model.keras")(arrays), model(arrays))
 
 
-def check_gradients(model: keras.Model, arrays: list[Any]) -> None:
+def check_gradients(model, arrays):
     """Each trainable weight changes the result: a step of gradient descent moves it."""
     if not model.trainable_weights:
         return

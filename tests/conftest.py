@@ -2,14 +2,8 @@
 
 import gc
 import random
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from tests.components.tuning_job import Line
 
 # Modules that take a minute or more: begun last, they would leave all workers but one idle.
 LONGEST = (
@@ -27,25 +21,25 @@ LONGEST = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Puts the longest first."""
     places = {module: place for place, module in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish():
     """What was imported stays, and is not looked through for garbage again and again."""
     gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup() -> None:
+def pytest_runtest_setup():
     """Seeds what Keras' initializers and dropout draw their seeds from: a test trains the same weights each time."""
     random.seed(0)
 
 
 @pytest.fixture
-def eager() -> Iterator[None]:
+def eager():
     """To trace takes longer than the trainings of many tests."""
     tf = pytest.importorskip("tensorflow")
     tf.config.run_functions_eagerly(True)
@@ -54,7 +48,7 @@ def eager() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkpoint(tmp_path_factory):
     """A folder with a model and its vocabulary, see `write_checkpoint`."""
     from tests.components import tuning_job
 
@@ -64,13 +58,13 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def line(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> "Callable[[str], Line]":
+def line(checkpoint, tmp_path_factory):
     """Task -> what the steps make of it."""
     from tests.components.tuning_job import Line
 
-    lines: dict[str, Line] = {}
+    lines = {}
 
-    def find(task: str) -> Line:
+    def find(task):
         if task not in lines:
             lines[task] = Line(task, checkpoint, tmp_path_factory.mktemp(task))
         return lines[task]
@@ -79,7 +73,7 @@ def line(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> "Callabl
 
 
 @pytest.fixture
-def stand_in_accelerators(monkeypatch: pytest.MonkeyPatch) -> None:
+def stand_in_accelerators(monkeypatch):
     """Registers accelerators that need no plug-in, and no others."""
     from tests.keras_bert.accelerators.stand_in import ENTRY_POINTS
 
@@ -87,7 +81,7 @@ def stand_in_accelerators(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Any:
+def pytest_xdist_make_scheduler(config, log):
     """See `Spread`; asked where there are several workers, and there alone is what makes them."""
     from tests.spread import Spread
 

@@ -6,10 +6,8 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -20,21 +18,21 @@ from components.objects.hub import resolve_address
 LARGE = (".safetensors", ".bin", ".parquet", ".tflite", ".onnx", ".keras")
 
 
-def git_digest(content: bytes) -> str:
+def git_digest(content):
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 class Repository:
     """Commits, each all files by name, and branches, each the commit that it stands at."""
 
-    def __init__(self, files: Mapping[str, bytes], *, needs: str = "", gated: bool = False) -> None:
-        self.commits: dict[str, dict[str, bytes]] = {}
-        self.branches: dict[str, str] = {}
-        self.messages: list[str] = []
+    def __init__(self, files, *, needs="", gated=False):
+        self.commits = {}
+        self.branches = {}
+        self.messages = []
         self.needs, self.gated = needs, gated
         self.commit(files)
 
-    def commit(self, files: Mapping[str, bytes], message: str = "files") -> str:
+    def commit(self, files, message="files"):
         content = repr((sorted((name, git_digest(data)) for name, data in files.items()), len(self.commits)))
         name = hashlib.sha1(content.encode(), usedforsecurity=False).hexdigest()
         self.commits[name] = dict(files)
@@ -51,17 +49,17 @@ class Hub:
     `busy_paths` in them are refused, and the next `damages` large files are all zeros.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url):
         self.url = url
-        self.repositories: dict[str, Repository] = {}
-        self.requests: list[tuple[str, str, dict[str, str]]] = []
-        self.cuts: list[int] = []
+        self.repositories = {}
+        self.requests = []
+        self.cuts = []
         self.busy = 0
         self.busy_paths = ""
         self.damages = 0
-        self.large: dict[str, bytes] = {}
+        self.large = {}
 
-    def add(self, name: str, files: Mapping[str, bytes] | Path, **settings: Any) -> Repository:
+    def add(self, name, files, **settings):
         if isinstance(files, Path):
             files = {
                 file.relative_to(files).as_posix(): file.read_bytes() for file in files.rglob("*") if file.is_file()
@@ -69,7 +67,7 @@ class Hub:
         key = name if name.startswith("datasets/") else f"models/{name}"
         return self.repositories.setdefault(key, Repository(files, **settings))
 
-    def downloads(self) -> list[str]:
+    def downloads(self):
         """The names of the files whose content was asked for, in order."""
         return [path.rpartition("/resolve/")[2].partition("/")[2] for method, path, _ in self.requests
                 if method == "GET" and "/resolve/" in path]  # fmt: skip
@@ -79,10 +77,10 @@ class HubHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     hub: Hub
 
-    def log_message(self, *arguments: Any) -> None:
+    def log_message(self, *arguments):
         """Prints nothing."""
 
-    def answer(self, status: int, content: Any = b"", **headers: str) -> None:
+    def answer(self, status, content=b"", **headers):
         body = content if isinstance(content, bytes) else json.dumps(content).encode()
         self.send_response(status)
         for name, value in {"Content-Length": str(len(body)), **headers}.items():
@@ -91,13 +89,13 @@ class HubHandler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         with contextlib.suppress(ConnectionError):
             self.handle_request()
 
     do_HEAD = do_POST = do_PUT = do_GET  # noqa: N815
 
-    def handle_request(self) -> None:
+    def handle_request(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path = unquote(urlsplit(self.path).path)
         self.hub.requests.append((self.command, path, dict(self.headers)))
@@ -118,7 +116,7 @@ class HubHandler(BaseHTTPRequestHandler):
         resolve = re.fullmatch(r"/(?:(datasets)/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path)
         if match is None and resolve is None:
             return self.answer(404, {"error": "unknown"})
-        kind, name, *_ = (match or resolve).groups()  # type: ignore[union-attr]
+        kind, name, *_ = (match or resolve).groups()
         repository = self.hub.repositories.get(f"{kind or 'models'}/{name}")
         token = self.headers.get("Authorization", "").removeprefix("Bearer ")
         if repository is None or (repository.needs and not repository.gated and token != repository.needs):
@@ -141,12 +139,11 @@ class HubHandler(BaseHTTPRequestHandler):
             return self.preupload(json.loads(body), files)
         if action == "commit":
             return self.commit(repository, f"{self.hub.url}/{name}", body)
-        assert resolve is not None
         return self.resolve(commit, files.get(resolve[4]), resolve[4])
 
-    def entry(self, name: str, content: bytes) -> dict[str, Any]:
+    def entry(self, name, content):
         """A file of a list; git knows a large one by the file that points to it."""
-        entry: dict[str, Any] = {"type": "file", "path": name, "size": len(content), "oid": git_digest(content)}
+        entry = {"type": "file", "path": name, "size": len(content), "oid": git_digest(content)}
         if name.endswith(LARGE):
             sha256 = hashlib.sha256(content).hexdigest()
             pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{sha256}\nsize {len(content)}\n"
@@ -154,7 +151,7 @@ class HubHandler(BaseHTTPRequestHandler):
             entry["lfs"] = {"oid": sha256, "size": len(content), "pointerSize": len(pointer)}
         return entry
 
-    def resolve(self, commit: str, content: bytes | None, name: str) -> None:
+    def resolve(self, commit, content, name):
         if content is None:
             return self.answer(404, {"error": "no file"}, X_Error_Code="EntryNotFound", X_Repo_Commit=commit)
         if not name.endswith(LARGE):
@@ -166,7 +163,7 @@ class HubHandler(BaseHTTPRequestHandler):
         linked = {"X_Linked_Etag": f'"{sha256}"', "X_Linked_Size": str(len(content))}
         return self.answer(302, b"", Location=place, X_Repo_Commit=commit, **linked)
 
-    def send_large(self, sha256: str, body: bytes) -> None:
+    def send_large(self, sha256, body):
         if self.command == "PUT":
             self.hub.large[sha256] = body
             return self.answer(200)
@@ -190,7 +187,7 @@ class HubHandler(BaseHTTPRequestHandler):
         self.close_connection = abs(end) < len(content) - start
         return None
 
-    def create(self, request: dict[str, Any]) -> None:
+    def create(self, request):
         name = f"{request['organization']}/{request['name']}" if request.get("organization") else request["name"]
         key = f"{request.get('type', 'model')}s/{name}"
         token = self.headers.get("Authorization", "").removeprefix("Bearer ")
@@ -201,7 +198,7 @@ class HubHandler(BaseHTTPRequestHandler):
         self.hub.repositories[key] = Repository({}, needs=token if request["visibility"] == "private" else "")
         return self.answer(200, {"url": f"{self.hub.url}/{name}"})
 
-    def preupload(self, request: dict[str, Any], files: dict[str, bytes]) -> None:
+    def preupload(self, request, files):
         answers = [
             {
                 "path": file["path"],
@@ -213,13 +210,13 @@ class HubHandler(BaseHTTPRequestHandler):
         ]
         return self.answer(200, {"files": answers})
 
-    def remote_digest(self, name: str, files: dict[str, bytes]) -> str | None:
+    def remote_digest(self, name, files):
         if name not in files:
             return None
         entry = self.entry(name, files[name])
         return str(entry["lfs"]["oid"] if "lfs" in entry else entry["oid"])
 
-    def batch(self, request: dict[str, Any]) -> None:
+    def batch(self, request):
         objects = [
             item
             if item["oid"] in self.hub.large
@@ -228,7 +225,7 @@ class HubHandler(BaseHTTPRequestHandler):
         ]
         return self.answer(200, {"transfer": "basic", "objects": objects})
 
-    def commit(self, repository: Repository, page: str, body: bytes) -> None:
+    def commit(self, repository, page, body):
         files, message = dict(repository.commits[repository.branches["main"]]), ""
         for line in map(json.loads, body.splitlines()):
             value = line["value"]
@@ -245,12 +242,12 @@ class HubHandler(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serve_hub() -> Iterator[Hub]:
+def serve_hub():
     """A hub that answers until the end of the block."""
     handler = type("Handler", (HubHandler,), {})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
-    hub = handler.hub = Hub(f"http://127.0.0.1:{server.server_port}")  # type: ignore[attr-defined]
+    hub = handler.hub = Hub(f"http://127.0.0.1:{server.server_port}")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
@@ -260,7 +257,7 @@ def serve_hub() -> Iterator[Hub]:
         server.server_close()
 
 
-def hub_variables(hub: Hub, cache: Path) -> dict[str, str]:
+def hub_variables(hub, cache):
     """The environment of a process that uses the hub, with caches of its own."""
     return {
         "HF_ENDPOINT": hub.url,
@@ -272,7 +269,7 @@ def hub_variables(hub: Hub, cache: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+def hub(tmp_path, monkeypatch):
     """A hub that the client of this process uses; it reads its variables at its import only."""
     from huggingface_hub import constants
     from huggingface_hub.utils import _http, close_session, disable_progress_bars, enable_progress_bars

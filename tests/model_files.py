@@ -1,9 +1,5 @@
 """Files of tasks that are complete by themselves, as an export publishes them."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
 from keras_bert.core.folders import SAVED_MODEL_FILE
 from keras_bert.export.bundle import attach_companions
 from keras_bert.export.onnx import export_onnx
@@ -11,7 +7,7 @@ from keras_bert.export.saved_model import export_saved_model
 from keras_bert.export.tflite import export_tflite
 
 
-def write_file(task: Any, file: Path, lengths: Sequence[int]) -> Path:
+def write_file(task, file, lengths):
     """The task's `.tflite` file with these lengths, or its `.onnx` file or SavedModel, which take any."""
     if file.suffix == ".onnx":
         export_onnx(task.network(), file, output=task.output_name)

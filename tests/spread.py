@@ -33,6 +33,6 @@ TOGETHER = (
 class Spread(LoadScopeScheduling):
     """Module by module, in the order of the collection; those of `TOGETHER` are one."""
 
-    def _split_scope(self, nodeid: str) -> str:
-        module: str = super()._split_scope(nodeid)
+    def _split_scope(self, nodeid):
+        module = super()._split_scope(nodeid)
         return next((modules[0] for modules in TOGETHER if module in modules), module)

@@ -7,14 +7,12 @@ import ast
 import doctest
 import importlib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import keras_bert
-from keras_bert.tasks.base import Task
 
 REPOSITORY = Path(__file__).parents[1]
 PACKAGES = ("keras_bert", "components", "pipeline", "plugins")
@@ -26,22 +24,22 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 Definition = ast.ClassDef | ast.FunctionDef
 
 
-def sources(package: str) -> Iterator[Path]:
+def sources(package):
     return (file.relative_to(REPOSITORY) for file in sorted((REPOSITORY / package).rglob("*.py")))
 
 
-def parse(file: Path) -> ast.Module:
+def parse(file):
     return ast.parse((REPOSITORY / file).read_bytes())
 
 
 WITH_EXAMPLES = [file for name in PACKAGES for file in sources(name) if PROMPT in (REPOSITORY / file).read_text()]
 
 
-def module_name(file: Path) -> str:
+def module_name(file):
     return ".".join(file.with_suffix("").parts).removesuffix(".__init__")
 
 
-def small_task() -> Task:
+def small_task():
     """A classifier with new weights and six words, `film` among them."""
     tokenizer = keras_bert.Tokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film"], lowercase=True)
     config = keras_bert.EncoderConfig(
@@ -51,7 +49,7 @@ def small_task() -> Task:
     return keras_bert.TASKS["classification"].build(encoder, tokenizer, labels=["no", "yes"], max_length=16)
 
 
-def doctests(file: Path) -> Iterator[doctest.DocTest]:
+def doctests(file):
     """The examples of each docstring, which are read from the source: no decorator can hide one."""
     names = {**vars(importlib.import_module(module_name(file))), "keras_bert": keras_bert, "np": np}
     for node in ast.walk(parse(file)):
@@ -65,10 +63,8 @@ def doctests(file: Path) -> Iterator[doctest.DocTest]:
 
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("file", WITH_EXAMPLES, ids=module_name)
-def test_the_examples_of_a_module_give_what_they_show(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    report: list[str] = []
+def test_the_examples_of_a_module_give_what_they_show(file, tmp_path, monkeypatch):
+    report = []
     runner = doctest.DocTestRunner(optionflags=OPTIONS)
     for number, test in enumerate(doctests(file)):
         folder = tmp_path / str(number)
@@ -81,7 +77,7 @@ def test_the_examples_of_a_module_give_what_they_show(
     assert runner.failures == 0, "".join(report)
 
 
-def test_every_name_of_the_front_door_has_an_example() -> None:
+def test_every_name_of_the_front_door_has_an_example():
     """The classes and functions that `import keras_bert` gives; the other names are tables."""
     definitions = [
         node

@@ -8,14 +8,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import keras_bert
 from pipeline.cli import main
-from pipeline.orchestrator.records import Execution
 from pipeline.orchestrator.store import Store
 from tests.components import tuning_job
 from tests.hub import hub_variables, serve_hub
@@ -58,7 +56,7 @@ WARMER = ("--set", "distillation.temperature=3.0")
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny(tmp_path_factory):
     """The folder of a job that has run."""
     folder = tmp_path_factory.mktemp("tiny")
     write_job(folder)
@@ -67,7 +65,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def jobs(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def jobs(tiny, tmp_path_factory):
     """`tiny`, and the same job `again` in a root of its own, with a score that no model reaches."""
     again = tmp_path_factory.mktemp("again")
     write_job(again)
@@ -76,7 +74,7 @@ def jobs(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path
 
 
 @pytest.fixture(scope="module")
-def tags(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tags(tmp_path_factory):
     """A job from a checkpoint of our own that has run without a student, so that the teacher itself is quantized."""
     folder = tmp_path_factory.mktemp("tags")
     tuning_job.write_checkpoint(folder)
@@ -87,7 +85,7 @@ def tags(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def changed(jobs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def changed(jobs, tmp_path_factory):
     """Copies of the tiny job after its run that ran on with changes.
 
     They are a `warmer` distillation; and `float` files on one more row, without a student and quantization.
@@ -101,48 +99,46 @@ def changed(jobs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
     return folders
 
 
-def run(folder: Path, *more: str) -> int:
+def run(folder, *more):
     """The exit status of the job of a folder."""
     return main(["run", str(folder / "tiny.toml"), "--root", str(folder / "root"), *more])
 
 
-def executions(folder: Path) -> list[Execution]:
+def executions(folder):
     """The steps of the newest run."""
     with contextlib.closing(Store(folder / "root", create=False)) as store:
         return store.executions(store.runs()[0].id)
 
 
-def states(folder: Path) -> dict[str, str]:
+def states(folder):
     """Step -> how it ended, in the newest run."""
     return {step.node: step.state for step in executions(folder)}
 
 
-def ran(folder: Path) -> list[str]:
+def ran(folder):
     """The steps of the newest run that were not found done."""
     return [step for step, state in states(folder).items() if state != "cached"]
 
 
-def manifest(artifact: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((artifact / "manifest.json").read_text())
-    return content
+def manifest(artifact):
+    return json.loads((artifact / "manifest.json").read_text())
 
 
-def pushed(folder: Path, version: int = 1) -> Path:
+def pushed(folder, version=1):
     """The folder of a version, whatever the job is called."""
     (name,) = (folder / "root" / "pushed").iterdir()
     return name / str(version)
 
 
-def metrics(folder: Path, version: int = 1) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((pushed(folder, version) / "metrics.json").read_text())
-    return content
+def metrics(folder, version=1):
+    return json.loads((pushed(folder, version) / "metrics.json").read_text())
 
 
-def mean(row: dict[str, Any], metric: str) -> float:
+def mean(row, metric):
     return float(row["metrics"][metric]["mean"])
 
 
-def test_every_step_runs_and_the_models_learn(tiny: Path) -> None:
+def test_every_step_runs_and_the_models_learn(tiny):
     assert list(states(tiny).items()) == [(step, "ran") for step in STEPS]
     measured = metrics(tiny)
     models = measured["models"]
@@ -156,7 +152,7 @@ def test_every_step_runs_and_the_models_learn(tiny: Path) -> None:
     assert np.sum(measured["confusion"]) == measured["rows"]["test"] == 24
 
 
-def test_the_pushed_folder_is_complete(tiny: Path) -> None:
+def test_the_pushed_folder_is_complete(tiny):
     version = pushed(tiny)
     names = (
         "model.tflite model.onnx vocab.txt tokenizer.json task.json labels.json metrics.json export.json origin.json "
@@ -167,7 +163,7 @@ def test_the_pushed_folder_is_complete(tiny: Path) -> None:
     assert "| tflite int8 |" in (version / "README.md").read_text()
 
 
-def predict(version: Path, capfd: pytest.CaptureFixture[str], *texts: str) -> list[list[str]]:
+def predict(version, capfd, *texts):
     """The cells of what is printed; nothing but answers is."""
     capfd.readouterr()
     assert main(["predict", str(version), *texts]) == 0
@@ -176,14 +172,14 @@ def predict(version: Path, capfd: pytest.CaptureFixture[str], *texts: str) -> li
     return [line.split("\t") for line in printed.out.splitlines()]
 
 
-def test_predict_answers_from_the_pushed_file(tiny: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_predict_answers_from_the_pushed_file(tiny, capfd):
     texts = ["the ship stood near the harbour", "a cow is worth more than a fence"]
     lines = predict(pushed(tiny), capfd, *texts)
     assert [(label, text) for label, _, text in lines] == [("sea", texts[0]), ("farm", texts[1])]
     assert all(0.5 < float(score) <= 1 for _, score, _ in lines)
 
 
-def test_show_shows_runs_and_artifacts(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_shows_runs_and_artifacts(tiny, capsys):
     assert main(["show", "--root", str(tiny / "root")]) == 0
     printed = capsys.readouterr().out
     assert "tiny" in printed
@@ -191,7 +187,7 @@ def test_show_shows_runs_and_artifacts(tiny: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.long
-def test_an_undisturbed_second_root_gets_the_same_models(jobs: dict[str, Path]) -> None:
+def test_an_undisturbed_second_root_gets_the_same_models(jobs):
     for kind in ("corpus", "vocabulary", "examples", "model", "student", "quantized", "edge"):
         ours, theirs = (
             {path.parent.name: manifest(path) for path in (jobs[name] / "root" / "artifacts").glob(f"*/{kind}-*")}
@@ -203,23 +199,23 @@ def test_an_undisturbed_second_root_gets_the_same_models(jobs: dict[str, Path]) 
 
 
 @pytest.mark.long
-def test_a_model_that_is_not_good_enough_is_not_pushed_and_its_report_says_so(jobs: dict[str, Path]) -> None:
+def test_a_model_that_is_not_good_enough_is_not_pushed_and_its_report_says_so(jobs):
     assert list(states(jobs["again"]).items()) == [*((step, "ran") for step in STEPS[:-1]), ("push", "refused")]
     assert "it was not blessed: tflite int8 accuracy" in executions(jobs["again"])[-1].message
     assert not (jobs["again"] / "root" / "pushed").exists()
     check_report(jobs["again"], ["not pushed, because it was not blessed", "Not blessed", "refused"])
 
 
-def test_a_run_leaves_a_report(tiny: Path) -> None:
+def test_a_run_leaves_a_report(tiny):
     check_report(tiny, ["farm", "tflite int8, 24 test rows", "Calibration of tflite int8", "Rows as the model sees"])
 
 
 @pytest.mark.long
-def test_a_run_of_two_seeds_leaves_a_report(tags: Path) -> None:
+def test_a_run_of_two_seeds_leaves_a_report(tags):
     check_report(tags, ["over 2 seeds", "fine_tune-1", "quantize-0", "animal", "seed 1"])
 
 
-def check_report(folder: Path, texts: list[str]) -> None:
+def check_report(folder, texts):
     page = check_complete((folder / "root" / "reports" / "1.html").read_text())
     sections = {attributes["id"] for tag, attributes in page.elements if tag == "section"}
     assert sections == {"steps", "data", "trainings", "scores", "origins"}
@@ -227,7 +223,7 @@ def check_report(folder: Path, texts: list[str]) -> None:
         assert text in page.text
 
 
-def test_in_a_moved_root_all_is_done(tiny: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_in_a_moved_root_all_is_done(tiny, tmp_path, capfd):
     folder = Path(shutil.copytree(tiny, tmp_path / "moved"))
     assert run(folder) == 0
     assert ran(folder) == []
@@ -236,7 +232,7 @@ def test_in_a_moved_root_all_is_done(tiny: Path, tmp_path: Path, capfd: pytest.C
 
 
 @pytest.mark.long
-def test_what_follows_a_change_runs_again(changed: dict[str, Path]) -> None:
+def test_what_follows_a_change_runs_again(changed):
     folder = changed["warmer"]
     assert ran(folder) == STEPS[STEPS.index("distill") :]
     assert "pushed before" in metrics(folder, 2)["models"], "the new version was compared with the one before"
@@ -246,9 +242,7 @@ def test_what_follows_a_change_runs_again(changed: dict[str, Path]) -> None:
 
 
 @pytest.mark.long
-def test_a_second_root_is_compared_with_the_newest_version_of_a_shared_folder(
-    jobs: dict[str, Path], changed: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_second_root_is_compared_with_the_newest_version_of_a_shared_folder(jobs, changed, tmp_path):
     folder = Path(shutil.copytree(jobs["again"], tmp_path / "second"))
     shared = Path(shutil.copytree(pushed(changed["warmer"]).parent, tmp_path / "shared"))
     assert run(folder, "--set", f"push.folder={shared}", "--set", "evaluation.max_regression=100") == 0
@@ -257,9 +251,7 @@ def test_a_second_root_is_compared_with_the_newest_version_of_a_shared_folder(
 
 
 @pytest.mark.long
-def test_without_a_student_and_quantization_float_files_are_pushed(
-    changed: dict[str, Path], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_student_and_quantization_float_files_are_pushed(changed, capfd):
     folder = changed["float"]
     assert ran(folder) == ["read_examples", "ingest_examples", "fine_tune", "export_model", "evaluate", "push"]
     measured = metrics(folder, 2)
@@ -277,7 +269,7 @@ def test_without_a_student_and_quantization_float_files_are_pushed(
     assert [label for label, _, _ in predict(pushed(folder, 2), capfd, "the old ship", "the cow")] == ["sea", "farm"]
 
 
-def test_pre_training_alone_ends_with_a_model(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pre_training_alone_ends_with_a_model(tiny, tmp_path, capsys):
     folder = Path(shutil.copytree(tiny, tmp_path / "moved"))
     later = ("examples", "fine_tuning", "student", "distillation", "quantization", "evaluation")
     (folder / "tiny.toml").write_text(without(*later))
@@ -289,7 +281,7 @@ def test_pre_training_alone_ends_with_a_model(tiny: Path, tmp_path: Path, capsys
 
 
 @pytest.mark.long
-def test_two_seeds_of_tags_from_a_checkpoint_without_a_student(tags: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_two_seeds_of_tags_from_a_checkpoint_without_a_student(tags, capfd):
     of_seeds = [f"{step}-{seed}" for step in ("fine_tune", "quantize", "export_model") for seed in (0, 1)]
     steps = states(tags)
     assert set(steps) == {"import_checkpoint", "read_examples", "ingest_examples", *of_seeds, "evaluate", "push"}
@@ -314,7 +306,7 @@ def test_two_seeds_of_tags_from_a_checkpoint_without_a_student(tags: Path, capfd
 
 
 @pytest.mark.long
-def test_a_checkpoint_of_the_hub_becomes_a_file_though_its_download_was_killed_twice(tmp_path: Path) -> None:
+def test_a_checkpoint_of_the_hub_becomes_a_file_though_its_download_was_killed_twice(tmp_path):
     """As a new user meets it: rows, an address, `init` and `run`, each a process of its own."""
     fillers = itertools.product(tuning_job.OTHERS, repeat=3)
     kinds = (("animal", tuning_job.ANIMALS), ("plant", tuning_job.PLANTS))
@@ -326,7 +318,7 @@ def test_a_checkpoint_of_the_hub_becomes_a_file_though_its_download_was_killed_t
         hub.add("ann/small", tmp_path / "checkpoint")
         hub.cuts = [-1000, -2000]
         variables = {**os.environ, **hub_variables(hub, tmp_path / "hub")}
-        given: dict[str, Any] = {"env": variables, "cwd": tmp_path}
+        given = {"env": variables, "cwd": tmp_path}
         program = [sys.executable, "-m", "keras_bert_edge"]
         init = [*program, "init", "rows.csv", "--checkpoint", "hf://ann/small", "--out", "job.toml"]
         for killed in (1, 2):

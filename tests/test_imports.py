@@ -11,7 +11,7 @@ REPOSITORY = Path(__file__).parents[1]
 PACKAGES = ("keras_bert", "components", "pipeline", "plugins", "benchmarks", "tests")
 
 
-def test_every_module_of_the_wheel_can_be_imported() -> None:
+def test_every_module_of_the_wheel_can_be_imported():
     names = {
         module.name
         for package in ("keras_bert", "components", "pipeline", "plugins")
@@ -28,7 +28,7 @@ def test_every_module_of_the_wheel_can_be_imported() -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_no_source_is_deprecated(package: str) -> None:
+def test_no_source_is_deprecated(package):
     files = [*(REPOSITORY / package).rglob("*.py")]
     assert files or package == "plugins"
     with warnings.catch_warnings():

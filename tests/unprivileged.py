@@ -3,13 +3,12 @@
 import ctypes
 import os
 import traceback
-from collections.abc import Callable
 
 # Of `linux/capability.h`.
 _VERSION = 0x20080522
 
 
-def run(function: Callable[[], int]) -> int:
+def run(function):
     """Calls a function in a forked process that has no privileges; gives the status that it returns."""
     child = os.fork()
     if child == 0:
@@ -24,7 +23,7 @@ def run(function: Callable[[], int]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def _drop_privileges() -> None:
+def _drop_privileges():
     """Gives up all capabilities of this process: permissions hold for its user, too."""
     header, none = (ctypes.c_uint32 * 2)(_VERSION, 0), (ctypes.c_uint32 * 6)()
     if ctypes.CDLL(None, use_errno=True).capset(header, none):

@@ -11,7 +11,7 @@ PACKAGES = tuple(name for name in ("keras_bert", "components", "pipeline", "plug
 _FILES = ("keras_bert_edge.py", "setup.py", "pyproject.toml", "README.md", "LICENSE")
 
 
-def build_wheel(folder: Path) -> Path:
+def build_wheel(folder):
     """Builds the wheel from a copy, as building leaves files behind."""
     copy = folder / "source"
     for package in PACKAGES:
@@ -23,7 +23,7 @@ def build_wheel(folder: Path) -> Path:
     return next(folder.glob("keras_bert_edge-*.whl"))
 
 
-def make_environment(folder: Path, wheel: Path) -> Path:
+def make_environment(folder, wheel):
     """Makes a virtual environment with the wheel and the libraries of this one; gives its folder of programs."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     programs = folder / "bin"
@@ -32,20 +32,19 @@ def make_environment(folder: Path, wheel: Path) -> Path:
     return programs
 
 
-def site_packages(programs: Path) -> Path:
+def site_packages(programs):
     """Where the libraries of an environment lie."""
     return next(programs.parent.glob("lib/*/site-packages"))
 
 
-def pip(python: str | Path, *arguments: str) -> None:
+def pip(python, *arguments):
     """Runs this environment's pip for a Python that may have none."""
     command = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check", "-q", *arguments]
     subprocess.run(command, check=True)
 
 
-def _libraries() -> Path:
+def _libraries():
     """The folder of installed libraries, which need not be of this environment."""
     spec = importlib.util.find_spec("numpy")
-    assert spec is not None
     assert spec.origin is not None
     return Path(spec.origin).parents[1]

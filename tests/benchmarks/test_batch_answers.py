@@ -1,22 +1,17 @@
 """The table of contestants that embed texts counts the rows that there are."""
 
 import argparse
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from benchmarks import batch_answers
 from benchmarks.harness.processes import Watched
 
 
-def test_counts_the_rows_of_a_short_table(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def run(_: str, arguments: list[str], *__: Any) -> Watched:
+def test_counts_the_rows_of_a_short_table(monkeypatch, tmp_path, capsys):
+    def run(_, arguments, *__):
         for out in arguments:
             if out.endswith(".parquet"):
                 pq.write_table(pa.table({"vector": [[1.0, 0.0]] * 3}), out)

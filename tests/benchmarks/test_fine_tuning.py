@@ -3,18 +3,15 @@
 import argparse
 import json
 from types import SimpleNamespace
-from typing import Any
-
-import pytest
 
 from benchmarks import fine_tuning
 from pipeline.job.files import load_settings
 
 
-def test_the_peer_gets_all_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    commands: list[list[str]] = []
+def test_the_peer_gets_all_processors(monkeypatch):
+    commands = []
 
-    def run(command: list[str], **_: Any) -> SimpleNamespace:
+    def run(command, **_):
         commands.append(command)
         return SimpleNamespace(stdout=json.dumps({"sentences_per_second": 8.0}))
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(keras.backend.backend() != "jax", reason="the be
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_it_prints_a_line_for_each_mode(monkeypatch: pytest.MonkeyPatch, devices: int) -> None:
+def test_it_prints_a_line_for_each_mode(monkeypatch, devices):
     monkeypatch.setenv("XLA_FLAGS", f"--xla_force_host_platform_device_count={devices}")
     arguments = "--rows 2 --length 16 --rounds 1 --seconds 0.01 --steps 2 --matrix 64 --precision bfloat16".split()
     command = [sys.executable, "-m", "benchmarks.jax_training", *arguments]
@@ -25,7 +25,7 @@ def test_it_prints_a_line_for_each_mode(monkeypatch: pytest.MonkeyPatch, devices
 
 
 @pytest.mark.parametrize("everywhere", [False, True])
-def test_fit_starts_at_the_loss_of_a_guess(everywhere: bool) -> None:
+def test_fit_starts_at_the_loss_of_a_guess(everywhere):
     from benchmarks import jax_training
     from benchmarks.harness.masked_batches import VOCABULARY
 

@@ -5,7 +5,7 @@ import pytest
 from benchmarks import make_rows
 
 
-def test_documents_need_files(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_documents_need_files(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["make_rows", "documents"])
     with pytest.raises(SystemExit, match="2"):
         make_rows.main()

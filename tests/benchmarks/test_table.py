@@ -12,12 +12,12 @@ JOBS = sorted((Path(__file__).parents[2] / "benchmarks" / "jobs").rglob("*.toml"
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_jobs_are_valid(job: Path) -> None:
+def test_jobs_are_valid(job):
     settings = load_settings(job)
     assert settings.examples is not None or settings.corpus is not None
 
 
-def test_table_leaves_out_columns_without_cells(capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_leaves_out_columns_without_cells(capsys):
     print_table([{"job": "a", "score": spread([50.0]), "MB": ""}, {"job": "b", "score": spread([1.0, 3.0]), "ms": "2"}])
     assert capsys.readouterr().out.splitlines() == [
         "| job | score | ms |",
@@ -37,9 +37,7 @@ def test_table_leaves_out_columns_without_cells(capsys: pytest.CaptureFixture[st
         (["jobs/multi_label.toml", "--teachers", "--lengths", "32"], "--lengths must be left out with --teachers"),
     ],
 )
-def test_refuses_before_a_job_runs(
-    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_refuses_before_a_job_runs(arguments, message, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["table", *arguments])
     monkeypatch.setattr(table, "measure", lambda *_: pytest.fail("a job ran"))
     with pytest.raises(SystemExit, match="2"):

@@ -1,32 +1,29 @@
 """Answers that a root holds are used again for the inputs that they were computed for, and for no others."""
 
 import argparse
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pytest
 
 from benchmarks import teachers
 from components.sources.table import TextRow
 
 
 class FakeTask:
-    def fit(self, *_: Any, **__: Any) -> list[dict[str, int]]:
+    def fit(self, *_, **__):
         return [{"step": 1}]
 
 
-def make_options(folder: Path) -> argparse.Namespace:
+def make_options(folder):
     for name, rows in (("train.csv", "One,a\nOther,b\nthird,a\nfourth,b\n"), ("test.csv", "one,a\n")):
         (folder / "banking77").mkdir(exist_ok=True)
         (folder / "banking77" / name).write_text(f"text,category\n{rows}")
     return argparse.Namespace(name="banking77", data=folder, texts=2, growth=[], checkpoint="small", root=folder)
 
 
-def test_teacher_answers_all_texts_of_a_draw(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    counts: list[int] = []
+def test_teacher_answers_all_texts_of_a_draw(monkeypatch, tmp_path):
+    counts = []
 
-    def predict(_: Any, texts: list[str]) -> Any:
+    def predict(_, texts):
         counts.append(len(texts))
         return np.full((len(texts), 2), 0.5)
 
@@ -43,6 +40,6 @@ def test_teacher_answers_all_texts_of_a_draw(monkeypatch: pytest.MonkeyPatch, tm
     assert counts == [4, 8, 4, 4]
 
 
-def test_no_text_of_a_test_row_is_learned_from(tmp_path: Path) -> None:
+def test_no_text_of_a_test_row_is_learned_from(tmp_path):
     draw = teachers.read_draw(make_options(tmp_path), 0)
     assert sorted(row.text for row in draw.rows) == ["Other", "fourth", "third"]

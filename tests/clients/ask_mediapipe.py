@@ -12,7 +12,7 @@ from mediapipe.tasks.python import text
 from mediapipe.tasks.python.core.base_options import BaseOptions
 
 
-def main() -> None:
+def main():
     """Prints the answers."""
     kind, file = sys.argv[1:]
     texts, options = json.load(sys.stdin), BaseOptions(model_asset_path=file)

@@ -8,10 +8,9 @@ Questions are a list of [signature, {input: texts}]. The answers are JSON: outpu
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 
-def ask_tensorflow(folder: Path, questions: list[Any]) -> list[dict[str, Any]]:
+def ask_tensorflow(folder, questions):
     """Answers by the protocol of TensorFlow Serving: a `PredictRequest` for each question, in a session."""
     import tensorflow as tf
     import tensorflow_text  # noqa: F401, registers its operations; TensorFlow Serving has them
@@ -37,7 +36,7 @@ def ask_tensorflow(folder: Path, questions: list[Any]) -> list[dict[str, Any]]:
     return answers
 
 
-def main() -> None:
+def main():
     """Prints the answers."""
     answers = ask_tensorflow(Path(sys.argv[1]), json.load(sys.stdin))
     json.dump(answers, sys.stdout, default=lambda value: value.decode())

@@ -4,8 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +18,7 @@ from tests.keras_bert.export.word_tasks import make_task
 _COPIES = re.compile(r"^(mkdir|cp|\{) .*", re.MULTILINE)
 
 
-def copy_example(name: str, folder: Path) -> tuple[Path, list[dict[str, Any]]]:
+def copy_example(name, folder):
     """A copy of an example with a pushed classifier, and the rows of its `golden.json`."""
     pushed, place = folder / "pushed", folder / name
     pushed.mkdir()
@@ -40,20 +38,19 @@ def copy_example(name: str, folder: Path) -> tuple[Path, list[dict[str, Any]]]:
     return place, rows
 
 
-def calibrate(folder: Path, calibration: dict[str, float]) -> list[dict[str, Any]]:
+def calibrate(folder, calibration):
     """Writes a calibration into a folder; returns the rows of its `golden.json` with the calibrated answers."""
     metrics = json.loads((folder / METRICS_FILE).read_text())
     (folder / METRICS_FILE).write_text(json.dumps({**metrics, "calibration": calibration}))
     add_calibrated_answers(folder)
-    rows: list[dict[str, Any]] = json.loads((folder / GOLDEN_FILE).read_text())
-    return rows
+    return json.loads((folder / GOLDEN_FILE).read_text())
 
 
-def _probability_of(row: dict[str, Any]) -> float:
+def _probability_of(row):
     return float(row["calibrated"]["probability"])
 
 
-def check_answers(lines: list[str], rows: list[dict[str, Any]], tolerance: float = 1e-5) -> None:
+def check_answers(lines, rows, tolerance=1e-5):
     """Compares the label, the probability and the sureness of each line with those of a row."""
     for line, row in zip(lines, rows, strict=True):
         label, probability, is_sure = line.split("\t")

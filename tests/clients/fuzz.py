@@ -2,9 +2,6 @@
 
 import random
 import subprocess
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -30,12 +27,12 @@ COUNT = 10_000
 LENGTH = 16
 
 
-def make_strings(seed: int) -> list[str]:
+def make_strings(seed):
     """`COUNT` of them: common characters, some of all of Unicode, and long words."""
     chance = random.Random(seed)
     common = [*map(ord, "abcdeht ABÉß .,-'0129\n\t")]
 
-    def character() -> str:
+    def character():
         sort = chance.random()
         if sort < 0.8:
             return chr(chance.choice(common))
@@ -51,15 +48,13 @@ def make_strings(seed: int) -> list[str]:
     ]
 
 
-def cut(tokenizer: Tokenizer, texts: list[str]) -> list[list[list[int]]]:
+def cut(tokenizer, texts):
     """The pieces of each text: id, first character, behind the last one."""
     columns = [part.to_list() for part in tokenizer.tokenize_with_offsets(texts)]
     return [[list(piece) for piece in zip(*text_columns, strict=True)] for text_columns in zip(*columns, strict=True)]
 
 
-def check_program(
-    command: Sequence[str], lowercase: bool, folder: Path, special: Sequence[str] = SPECIAL_TOKENS
-) -> None:
+def check_program(command, lowercase, folder, special=SPECIAL_TOKENS):
     """Asserts that a program cuts strings and lays out rows as the library does.
 
     It is told the files of a vocabulary and of characters and the most tokens of a row, and gets texts on standard
@@ -86,7 +81,7 @@ def check_program(
         check_plain(texts, ["".join(chr(int(code)) for code in line[-1].split()) for line in printed])
 
 
-def check_plain(texts: Sequence[str], plain: Sequence[str]) -> None:
+def check_plain(texts, plain):
     """Asserts that MediaPipe makes the ids of the training of plain texts.
 
     One text in a hundred of all of Unicode may differ: MediaPipe parts at punctuation that is younger than the
@@ -99,7 +94,7 @@ def check_plain(texts: Sequence[str], plain: Sequence[str]) -> None:
     assert theirs.tokenize(texts).to_list() != reference.tokenize(texts).to_list()
 
 
-def layout_rows(encoded: Mapping[str, Any], name: str) -> list[str]:
+def layout_rows(encoded, name):
     """An input of each row, without padding."""
     counts = np.sum(encoded["padding_mask"], axis=1)
     return [" ".join(map(str, row[:count])) for row, count in zip(np.asarray(encoded[name]), counts, strict=True)]

@@ -5,9 +5,6 @@ import functools
 import random
 import subprocess
 import unicodedata
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 from keras_bert.clients.graphemes import charsmap
 from keras_bert.clients.subword_rules import subword_rules
@@ -29,7 +26,7 @@ FAMILIES = (
 
 
 @functools.cache
-def make_tokenizer(family: str) -> EagerSubwords:
+def make_tokenizer(family):
     """A small tokenizer with the normalizers and pre-tokenizers of a family."""
     kinds = {"roberta": "bpe", "prefixed": "bpe", "modernbert": "modern", "spaced": "added"}
     kinds |= {kind: kind for kind in ("gemma", "llama", "added")}
@@ -64,13 +61,13 @@ def make_tokenizer(family: str) -> EagerSubwords:
     return EagerSubwords(made)
 
 
-def _added(number: int, text: str) -> dict[str, Any]:
+def _added(number, text):
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "special"), False)
     return {"id": number, "content": text, "normalized": True, **flags}
 
 
 @functools.cache
-def _precompiled() -> dict[str, Any]:
+def _precompiled():
     """A normalizer in SentencePiece's format: NFKC, as `nmt_nfkc` has it, without control characters."""
     replaced = {"\x01": "", "\xad": "", "\u200b": " ", "\u200d": " ", "\t": " ", "\n": " ", "\u3000": " "}
     for code in range(0xA0, 0xE0000):
@@ -86,7 +83,7 @@ def _precompiled() -> dict[str, Any]:
     return {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap(replaced)).decode()}
 
 
-def make_texts(seed: int) -> list[str]:
+def make_texts(seed):
     """`COUNT` texts: words, marks, runs of spaces, and some of all of Unicode."""
     chance = random.Random(seed)
     words = [
@@ -150,7 +147,7 @@ def make_texts(seed: int) -> list[str]:
         "\U0001d538",
     ]
 
-    def part() -> str:
+    def part():
         sort = chance.random()
         if sort < 0.45:
             return chance.choice(words)
@@ -165,7 +162,7 @@ def make_texts(seed: int) -> list[str]:
     return [*texts, "", "   ", "a" * 500, "\u0301" * 30]
 
 
-def split(tokenizer: EagerSubwords, texts: Sequence[str]) -> list[list[list[Any]]]:
+def split(tokenizer, texts):
     """The tokens of each text: id, first character, behind the last one, whether it begins a word."""
     columns = [part.to_list() for part in tokenizer.tokenize_with_offsets(list(texts))]
     continues = tokenizer.word_marks().tolist()
@@ -175,7 +172,7 @@ def split(tokenizer: EagerSubwords, texts: Sequence[str]) -> list[list[list[Any]
     ]
 
 
-def write_rules(tokenizer: EagerSubwords, folder: Path) -> list[str]:
+def write_rules(tokenizer, folder):
     """Writes `vocab.txt` and `subwords.txt`; returns their paths."""
     files = {
         "vocab.txt": "".join(f"{token}\n" for token in tokenizer.vocabulary),
@@ -186,7 +183,7 @@ def write_rules(tokenizer: EagerSubwords, folder: Path) -> list[str]:
     return [str(folder / name) for name in files]
 
 
-def check_subwords(command: Sequence[str], family: str, folder: Path) -> None:
+def check_subwords(command, family, folder):
     """Asserts that a program splits texts and builds rows as the library does.
 
     Its arguments are the files of the vocabulary and of the rules, and the most tokens of a row; on standard input it
@@ -208,7 +205,7 @@ def check_subwords(command: Sequence[str], family: str, folder: Path) -> None:
     assert [text for text, one, other in zip(texts, printed, expected, strict=True) if one != other] == []
 
 
-def all_characters() -> list[str]:
+def all_characters():
     """Every code point but surrogates, between letters, 64 in a text."""
     codes = [code for code in range(1, 0x110000) if not 0xD800 <= code < 0xE000]
     return ["".join(f"a{chr(code)}b" for code in codes[start : start + 64]) for start in range(0, len(codes), 64)]

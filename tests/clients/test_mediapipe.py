@@ -17,7 +17,6 @@ from keras_bert.export.mediapipe_text import measure_other_ids
 from keras_bert.export.runtimes import TFLiteModel
 from keras_bert.export.sample_texts import TEXTS
 from keras_bert.models.encoder import input_names
-from keras_bert.tasks.base import Task
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from tests.clients.fuzz import PIECES, make_strings
 from tests.keras_bert.export.word_tasks import LENGTH, make_task, make_texts
@@ -26,17 +25,17 @@ pytestmark = pytest.mark.clients
 
 
 @pytest.fixture(scope="module")
-def texts() -> list[str]:
+def texts():
     """What people type, and more than is ever seen."""
     return [*make_texts(497, 40), "", "   ", "!!!"]
 
 
 @pytest.fixture(scope="module")
-def classifier() -> Task:
+def classifier():
     return make_task("classification")
 
 
-def ask(kind: str, file: Path, texts: list[str]) -> list:
+def ask(kind, file, texts):
     """What MediaPipe answers."""
     python = os.environ.get("CLIENTS_PYTHON")
     assert python, "CLIENTS_PYTHON must name an interpreter with mediapipe; `make test-clients` makes one"
@@ -48,7 +47,7 @@ def ask(kind: str, file: Path, texts: list[str]) -> list:
     return json.loads(done.stdout)
 
 
-def rows_of(task: Task, texts: list[str]) -> dict[str, np.ndarray]:
+def rows_of(task, texts):
     rows = task.tokenizer.encode(texts, max_length=LENGTH)
     return {name: np.asarray(rows[name]) for name in input_names(task.network())}
 

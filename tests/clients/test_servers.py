@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from keras_bert.export.inputs import ExportInputs
 from keras_bert.export.onnx import export_onnx
 from keras_bert.export.targets.registry import TARGETS
 from keras_bert.options.export import Export
-from keras_bert.tasks.base import Task
 from tests.docs.blocks import REPOSITORY, read_blocks
 from tests.keras_bert.export.word_tasks import make_task, make_texts
 
@@ -35,7 +33,7 @@ print(json.dumps([(answer.status_code, answer.json()) for answer in answers]))
 
 
 @pytest.fixture(scope="module")
-def pushed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Task, Path]:
+def pushed(tmp_path_factory):
     """A classifier, and a folder with its files for servers."""
     task, folder = make_task("classification"), tmp_path_factory.mktemp("pushed")
     source = ExportInputs(task, None, Export(lengths=(8, 16), runtimes=("onnx", "saved_model")), folder)
@@ -46,7 +44,7 @@ def pushed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Task, Path]:
     return task, folder
 
 
-def run(*arguments: str, stdin: Any, folder: Path | None = None) -> Any:
+def run(*arguments, stdin, folder=None):
     """The last line that a script prints, as JSON."""
     python = os.environ.get("SERVERS_PYTHON")
     assert python, "SERVERS_PYTHON must name an interpreter with the servers; `make test-servers` makes one"
@@ -64,7 +62,7 @@ def run(*arguments: str, stdin: Any, folder: Path | None = None) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_tensorflow_serving_gets_the_answers_of_the_task(pushed: tuple[Task, Path]) -> None:
+def test_tensorflow_serving_gets_the_answers_of_the_task(pushed):
     task, folder = pushed
     seconds = TEXTS[::-1]
     questions = [("serving_default", {"text": TEXTS}), ("serve_pair", {"text": TEXTS, "second": seconds})]
@@ -79,7 +77,7 @@ def test_tensorflow_serving_gets_the_answers_of_the_task(pushed: tuple[Task, Pat
         assert len(set(served["label"])) > 1, "not one answer to all"
 
 
-def test_the_server_of_the_guide_answers(pushed: tuple[Task, Path], tmp_path: Path) -> None:
+def test_the_server_of_the_guide_answers(pushed, tmp_path):
     task, folder = pushed
     place = tmp_path / "runs" / "pushed" / "reviews"
     place.mkdir(parents=True)

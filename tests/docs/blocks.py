@@ -3,7 +3,6 @@
 import dataclasses
 import re
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -36,23 +35,22 @@ class Block:
     code: str
     reason: str | None
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"{self.page}:{self.line}"
 
 
-def read_blocks(text: str, page: str) -> list[Block]:
+def read_blocks(text, page):
     """All blocks of code of a page."""
     blocks, reason = [], None
     for token in MarkdownIt("commonmark").parse(text):
         if token.type in ("fence", "code_block"):
-            assert token.map is not None
             blocks.append(Block(page, token.map[0] + 1, token.info.strip(), token.content, reason))
         marker = _MARKER.search(token.content) if token.type == "html_block" else None
         reason = marker[1] if marker else None
     return blocks
 
 
-def read_inline_code(text: str) -> list[str]:
+def read_inline_code(text):
     """All code in running text and in tables."""
     return [
         inner.content.replace("\n", " ")
@@ -62,7 +60,7 @@ def read_inline_code(text: str) -> list[str]:
     ]
 
 
-def command_lines(code: str) -> Iterator[str]:
+def command_lines(code):
     """The commands of a terminal session: the lines after `$ `, or all lines where there is no prompt.
 
     A line that ends with a backslash goes on in the next one.

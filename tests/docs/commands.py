@@ -15,7 +15,7 @@ VERBS = {name for names in command_groups().values() for name in names}
 TARGETS = set(re.findall(r"^([a-z0-9-]+):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE))
 
 
-def check_command(line: str) -> None:
+def check_command(line):
     """Raises AssertionError for a command that would be refused, or that nothing here can check."""
     words = shlex.split(line, comments=True)
     while words and re.fullmatch(r"[A-Z_]+=\S*", words[0]):
@@ -32,7 +32,7 @@ def check_command(line: str) -> None:
         raise AssertionError(f"{line}: mark it `<!-- not run: WHY -->`, as no test can check it")
 
 
-def parse_arguments(words: list[str]) -> None:
+def parse_arguments(words):
     """Parses a command line by the real parser; a lone verb, as text names it, only has to exist."""
     if len(words) == 1 and words[0] in VERBS:
         return
@@ -47,7 +47,7 @@ def parse_arguments(words: list[str]) -> None:
         raise AssertionError(f"the parser refuses: {shlex.join(words)}: {error.format_message()}") from None
 
 
-def parse(words: list[str]) -> click.Context:
+def parse(words):
     """The context of a command that these words call; `params` holds its arguments.
 
     Raises:
@@ -58,7 +58,7 @@ def parse(words: list[str]) -> click.Context:
     return command.make_context(name, rest, parent=context)
 
 
-def check_module(module: str, words: list[str]) -> None:
+def check_module(module, words):
     """The module is there, and names each option in its source, its package's or that of the benchmarks' harness."""
     if module == "pytest":
         return
@@ -72,7 +72,7 @@ def check_module(module: str, words: list[str]) -> None:
             assert any(re.search(rf"{word}\b", source) for source in sources), f"{module} has no option {word}"
 
 
-def raises(line: str, message: str) -> None:
+def raises(line, message):
     """Asserts that a command is refused with this message."""
     with pytest.raises(AssertionError, match=message):
         check_command(line)

@@ -4,7 +4,6 @@ import json
 import re
 import tomllib
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 
@@ -14,9 +13,9 @@ from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from pipeline.job.files import make_settings, read_tables
-from tests.docs.blocks import PAGES, REPOSITORY, Block, command_lines, read_blocks, read_inline_code
+from tests.docs.blocks import PAGES, REPOSITORY, command_lines, read_blocks, read_inline_code
 from tests.docs.commands import check_command, raises
-from tests.hub import Hub, hub
+from tests.hub import hub
 from tests.keras_bert.tiny import tiny_config
 
 __all__ = ["hub"]
@@ -42,16 +41,16 @@ for _block in RUN:
         PYTHON[_block.page].append(_block)
 
 
-def of(*languages: str) -> list[Block]:
+def of(*languages):
     return [block for block in RUN if block.language in languages]
 
 
-def test_each_block_is_of_a_kind_that_is_tested_or_says_why_not() -> None:
+def test_each_block_is_of_a_kind_that_is_tested_or_says_why_not():
     others = [str(block) for block in RUN if block.language not in (*OUTPUT, *COMMANDS, "python", "toml")]
     assert others == [], "name the language, or write `<!-- not run: WHY -->` above the block"
 
 
-def add_checkpoint(hub: Hub) -> None:
+def add_checkpoint(hub):
     """Puts the repositories that the pages name on a hub; weights are not read before a run."""
     sizes = {"num_hidden_layers": 6, "hidden_size": 384, "num_attention_heads": 12, "max_position_embeddings": 512}
     config = json.dumps({"model_type": "bert", "vocab_size": len(SPECIAL_TOKENS), **sizes}).encode()
@@ -62,7 +61,7 @@ def add_checkpoint(hub: Hub) -> None:
 
 
 @pytest.mark.parametrize("block", of("toml"), ids=str)
-def test_settings_are_valid(block: Block, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_settings_are_valid(block, tmp_path, request):
     if "hf://" in block.code:
         add_checkpoint(request.getfixturevalue("hub"))
     tables = tomllib.loads(block.code)
@@ -73,25 +72,25 @@ def test_settings_are_valid(block: Block, tmp_path: Path, request: pytest.Fixtur
 
 
 @pytest.mark.parametrize("block", of(*COMMANDS), ids=str)
-def test_commands_are_valid(block: Block) -> None:
+def test_commands_are_valid(block):
     for line in command_lines(block.code):
         check_command(line)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_files_that_the_text_names_are_there(page: Path) -> None:
+def test_files_that_the_text_names_are_there(page):
     names = [code for code in read_inline_code(page.read_text(encoding="utf-8")) if FILE.fullmatch(code)]
     assert [name for name in names if not (REPOSITORY / name).exists()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_in_the_text_are_valid(page: Path) -> None:
+def test_commands_in_the_text_are_valid(page):
     for code in read_inline_code(page.read_text(encoding="utf-8")):
         if code.startswith(PROGRAMS):
             check_command(code)
 
 
-def make_checkpoint(folder: Path) -> None:
+def make_checkpoint(folder):
     """A folder as transformers writes it, of random weights, that takes rows of 128 tokens."""
     tokenizer = Tokenizer([*SPECIAL_TOKENS, *"abcdefghijklmnopqrstuvwxyz?."], lowercase=True)
     config = tiny_config(num_layers=6, max_length=128, vocabulary_size=tokenizer.vocabulary_size)
@@ -100,16 +99,16 @@ def make_checkpoint(folder: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("page", PYTHON)
-def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_runs(page, tmp_path, monkeypatch):
     """The blocks of a page run one after the other, beside a tiny checkpoint."""
     monkeypatch.chdir(tmp_path)
     make_checkpoint(tmp_path / "sentence-transformers" / "all-MiniLM-L6-v2")
-    names: dict[str, object] = {"texts": ["a good film", "a dull film"] * 8, "labels": ["positive", "negative"] * 8}
+    names = {"texts": ["a good film", "a dull film"] * 8, "labels": ["positive", "negative"] * 8}
     for block in PYTHON[page]:
         exec(compile("\n" * block.line + block.code, page, "exec"), names)
 
 
-def test_a_command_that_would_be_refused_is_found() -> None:
+def test_a_command_that_would_be_refused_is_found():
     raises("keras-bert-edge search a.toml --max-gigabytes 3", "the parser refuses")
     raises("keras-bert-edge trian a.toml", "the parser refuses.*There is no command")
     raises("make runs", "no target")
@@ -118,7 +117,7 @@ def test_a_command_that_would_be_refused_is_found() -> None:
     raises("pip install keras", "mark it")
 
 
-def test_blocks_are_read_with_their_markers() -> None:
+def test_blocks_are_read_with_their_markers():
     marked = "<!-- not run: no server -->\n```console\n$ x \\\n  y\nout\n```\n"
     text = f"a\n\n{marked}\n1. b\n\n    ```toml\n    c = 1\n    ```\n"
     first, second = read_blocks(text, "page.md")

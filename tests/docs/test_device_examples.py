@@ -3,7 +3,6 @@
 import ast
 import unicodedata
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +19,7 @@ ACCENTS = ["The unbelievable fi\u0301lm, 2000 \u00e9\U0001f642 plots!", "वि�
 LONG = ["film " * 50 + "great", "the " + "unbelievable " * 12, "plot, " * 40 + "विष्णु"]
 
 
-def run_example() -> dict[str, Any]:
+def run_example():
     """The modules and functions of the example, and its interpreter of the file in the working folder."""
     code = "\n".join(block.code for block in read_blocks(PAGE.read_text(), PAGE.name) if block.language == "python")
     nodes = [
@@ -29,13 +28,13 @@ def run_example() -> dict[str, Any]:
         if isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef)
         or ast.unparse(node).startswith("interpreter = ")
     ]
-    names: dict[str, Any] = {}
+    names = {}
     exec(compile(ast.Module(nodes, []), str(PAGE), "exec"), names)
     return names
 
 
 @pytest.fixture
-def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> dict[str, Any]:
+def example(tmp_path, monkeypatch, request):
     """The example with the file of a task, which it holds as `task`."""
     task = make_task(request.param)
     export_text(task, tmp_path / TEXT_FILE)
@@ -48,7 +47,7 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
 
 
 @pytest.mark.parametrize("example", ["token_classification"], indirect=True)
-def test_tags_are_those_of_the_task(example: dict[str, Any]) -> None:
+def test_tags_are_those_of_the_task(example):
     task, names = example["task"], example["example"]
     names["labels"] = task.labels
     file, tags = load_exported(Path.cwd() / TEXT_FILE), set[str]()
@@ -65,14 +64,14 @@ def test_tags_are_those_of_the_task(example: dict[str, Any]) -> None:
     assert tags == set(task.labels)
 
 
-def strip(text: str) -> str:
+def strip(text):
     """A text without the characters between words that the tokenizer drops: white space, controls and U+FFFD."""
     text = text.replace("\ufffd", "")
     return "".join(character for character in text if unicodedata.category(character)[0] not in "ZC")
 
 
 @pytest.mark.parametrize("example", ["question_answering"], indirect=True)
-def test_answers_are_those_of_the_task(example: dict[str, Any]) -> None:
+def test_answers_are_those_of_the_task(example):
     task, names = example["task"], example["example"]
     file, answers = load_exported(Path.cwd() / TEXT_FILE), set[str]()
     questions = [*TEXTS, *(["What film?"] * 27)]
@@ -95,7 +94,7 @@ def test_answers_are_those_of_the_task(example: dict[str, Any]) -> None:
     ("text", "end", "expected"),
     [("विष्णु मंदिर", 5, "विष्णु"), ("cafe\u0301 noir", 4, "cafe\u0301"), ("London.", 6, "London")],
 )
-def test_words_keep_their_marks(example: dict[str, Any], text: str, end: int, expected: str) -> None:
+def test_words_keep_their_marks(example, text, end, expected):
     shown = example["example"]["end_with_marks"]
     assert text[: shown(text, end)] == expected
     assert shown(text, end) == end_with_marks(text, end)

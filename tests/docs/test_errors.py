@@ -18,7 +18,7 @@ FILES = (
 )
 
 
-def exceptions() -> dict[str, str]:
+def exceptions():
     """Public exception -> its base class."""
     bases = {
         node.name: ast.unparse(node.bases[0])
@@ -27,7 +27,7 @@ def exceptions() -> dict[str, str]:
         if isinstance(node, ast.ClassDef) and node.bases and not node.name.startswith("_")
     }
 
-    def is_exception(name: str) -> bool:
+    def is_exception(name):
         if name in bases:
             return is_exception(bases[name])
         built_in = getattr(builtins, name, None)
@@ -36,17 +36,17 @@ def exceptions() -> dict[str, str]:
     return {name: base for name, base in bases.items() if is_exception(base)}
 
 
-def test_every_exception_and_no_other_has_a_row() -> None:
+def test_every_exception_and_no_other_has_a_row():
     rows = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
     assert sorted(rows) == sorted(exceptions())
 
 
-def test_the_bases_are_those_of_the_code() -> None:
+def test_the_bases_are_those_of_the_code():
     listed = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|", PAGE, re.MULTILINE))
     assert listed
     assert listed.items() <= exceptions().items()
 
 
-def test_every_exit_status_has_a_row() -> None:
+def test_every_exit_status_has_a_row():
     listed = re.findall(r"^\| (\d+) \|", PAGE, re.MULTILINE)
     assert [int(status) for status in listed] == [DONE, FAILED, BAD_INPUT, REFUSED, INTERRUPTED]

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,7 @@ PAGE = REPOSITORY / "docs" / "guides" / "extend.md"
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Path:
+def site(tmp_path):
     """A folder for Python's path with the package, and with the metadata that pip writes."""
     blocks = read_blocks(PAGE.read_text(), PAGE.name)
     (project,) = (tomllib.loads(block.code)["project"] for block in blocks if block.language == "toml")
@@ -40,19 +39,19 @@ def site(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def installed(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def installed(site, monkeypatch):
     monkeypatch.syspath_prepend(site)
 
 
 class Program:
     """The program and Python in processes of their own, with the package installed: registries are read once."""
 
-    def __init__(self, site: Path, folder: Path) -> None:
+    def __init__(self, site, folder):
         paths = filter(None, (str(site), str(REPOSITORY), os.environ.get("PYTHONPATH")))
         self._environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "KERAS_BACKEND": "tensorflow"}
         self._folder = folder
 
-    def __call__(self, *arguments: object) -> str:
+    def __call__(self, *arguments):
         command = [sys.executable, *map(str, arguments)]
         done = subprocess.run(command, cwd=self._folder, env=self._environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-4000:]
@@ -60,7 +59,7 @@ class Program:
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_command_of_a_strangers_package(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_command_of_a_strangers_package(tmp_path, capfd):
     job = write_job(tmp_path / "job")
     first, second = said(capfd, "labels", job).splitlines()[-2:]
     assert {first.split()[1], second.split()[1]} == {"sea", "farm"}
@@ -69,7 +68,7 @@ def test_a_command_of_a_strangers_package(tmp_path: Path, capfd: pytest.CaptureF
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_tracker_of_a_strangers_package(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_tracker_of_a_strangers_package(tmp_path, capfd):
     run, file = Jobs(tmp_path).run("a"), tmp_path / "runs.jsonl"
     printed = said(capfd, "report", run, "--root", tmp_path, "--track", "lines", file)
     assert f"sent to {file}: line of run {run}" in printed.replace("\n", "")
@@ -79,7 +78,7 @@ def test_a_tracker_of_a_strangers_package(tmp_path: Path, capfd: pytest.CaptureF
     assert "got 'liens'" in line
 
 
-def test_a_job_of_a_strangers_task(site: Path, tmp_path: Path) -> None:
+def test_a_job_of_a_strangers_task(site, tmp_path):
     job = write_star_job(tmp_path / "job")
     code = (
         "from pathlib import Path\nfrom pipeline.job.files import load_settings\n"
@@ -95,7 +94,7 @@ def test_a_job_of_a_strangers_task(site: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_strangers_task_goes_through_every_command(site: Path, tmp_path: Path) -> None:
+def test_a_strangers_task_goes_through_every_command(site, tmp_path):
     job, program = write_star_job(tmp_path / "job"), Program(site, tmp_path)
     program("-m", "pipeline", "run", job, "--root", "runs")
     version = tmp_path / "runs" / "pushed" / "stars" / "1"
@@ -121,7 +120,7 @@ def test_a_strangers_task_goes_through_every_command(site: Path, tmp_path: Path)
     assert 'task = "stars"' in (tmp_path / "drafted.toml").read_text()
 
 
-def write_star_job(folder: Path) -> Path:
+def write_star_job(folder):
     """The tiny job with the task, the family and the target of the package; labels are three of a review's stars."""
     job, rows = write_job(folder), folder / "rows.tsv"
     head, *lines = rows.read_text().splitlines()

@@ -3,8 +3,6 @@
 import json
 import posixpath
 import re
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -18,11 +16,11 @@ from tests.docs.blocks import REPOSITORY
 
 
 @pytest.fixture(scope="module")
-def pages() -> dict[str, str]:
+def pages():
     return make_pages()
 
 
-def rows(page: str) -> dict[str, list[str]]:
+def rows(page):
     """`heading/setting` -> the cells of its row, of a page of settings."""
     cells, heading = {}, ""
     for line in page.splitlines():
@@ -34,7 +32,7 @@ def rows(page: str) -> dict[str, list[str]]:
     return cells
 
 
-def settings_in(schema: Any) -> Iterator[str]:
+def settings_in(schema):
     """The names of all settings that are values, anywhere in a schema."""
     if isinstance(schema, dict):
         for name, field in schema.get("properties", {}).items():
@@ -47,12 +45,12 @@ def settings_in(schema: Any) -> Iterator[str]:
             yield from settings_in(value)
 
 
-def test_every_setting_has_a_row(pages: dict[str, str]) -> None:
+def test_every_setting_has_a_row(pages):
     names = {key.rpartition("/")[2] for key in rows(pages["reference/settings.md"])}
     assert names == set(settings_in(job_schema()))
 
 
-def test_a_setting_has_type_default_range_and_effect() -> None:
+def test_a_setting_has_type_default_range_and_effect():
     table = rows(settings_page())
     assert table["Outside of tables/max_length"][:3] == ["integer", "`128`", "at least 8; at most 8192"]
     assert table["[distillation]/temperature"][:3] == ["number", "`2.0`", "positive"]
@@ -64,7 +62,7 @@ def test_a_setting_has_type_default_range_and_effect() -> None:
     assert all(cells[3] for key, cells in table.items() if not key.endswith("/kind")), "an effect is missing"
 
 
-def test_every_command_has_a_section(pages: dict[str, str]) -> None:
+def test_every_command_has_a_section(pages):
     page = pages["reference/commands.md"]
     assert re.findall(r"^### (.+)$", page, re.MULTILINE) == [
         name for names in command_groups().values() for name in names
@@ -74,7 +72,7 @@ def test_every_command_has_a_section(pages: dict[str, str]) -> None:
     assert "[default: 60.0]" in page
 
 
-def test_every_module_of_the_library_is_in_the_reference(pages: dict[str, str]) -> None:
+def test_every_module_of_the_library_is_in_the_reference(pages):
     text = "\n".join(page for name, page in pages.items() if name.startswith("reference/api/"))
     for path in (REPOSITORY / "keras_bert").rglob("*.py"):
         if path.name != "__init__.py":
@@ -82,12 +80,12 @@ def test_every_module_of_the_library_is_in_the_reference(pages: dict[str, str]) 
             assert f"::: {module}\n" in text
 
 
-def test_every_page_is_in_the_navigation(pages: dict[str, str]) -> None:
+def test_every_page_is_in_the_navigation(pages):
     entries = re.findall(r"^ *- (?:.+: )?(\S+\.md)$", list_folders(CONFIGURATION.read_text(), pages), re.MULTILINE)
     assert sorted(entries) == sorted(pages)
 
 
-def test_links_become_links_between_pages() -> None:
+def test_links_become_links_between_pages():
     sites = {"README.md": "index.md", "docs/speed.md": "speed.md", "pyproject.toml": "reference/settings.md"}
     readme = REPOSITORY / "README.md"
     text = "[a](docs/speed.md#x) ![b](docs/flow.svg) [c](LICENSE) [d](pyproject.toml) `[e](f)`\n```\n[g](h)\n```\n"
@@ -100,7 +98,7 @@ def test_links_become_links_between_pages() -> None:
         rewrite_links("[a](docs/none.md)", readme, REPOSITORY, sites)
 
 
-def test_links_lead_to_headings_that_exist(pages: dict[str, str]) -> None:
+def test_links_lead_to_headings_that_exist(pages):
     """As `make docs` finds out, too, in an environment that the suite does not need."""
     anchors = {
         name: {
@@ -126,11 +124,11 @@ def test_links_lead_to_headings_that_exist(pages: dict[str, str]) -> None:
         ('<script src="../assets/a.js"></script>', []),
     ],
 )
-def test_what_a_page_loads_from_other_servers_is_found(html: str, addresses: list[str]) -> None:
+def test_what_a_page_loads_from_other_servers_is_found(html, addresses):
     assert foreign_addresses(html) == addresses
 
 
-def test_the_readme_is_short_and_names_every_command() -> None:
+def test_the_readme_is_short_and_names_every_command():
     readme = (REPOSITORY / "README.md").read_text()
     assert len(readme.splitlines()) <= 100
     names = set(re.findall(r"keras-bert-edge ([a-z]+)", readme))
@@ -141,7 +139,7 @@ def test_the_readme_is_short_and_names_every_command() -> None:
     assert set(re.findall(r"`([a-z]+)`", changes.partition("**Commands.**")[2].partition("\n- ")[0])) <= commands
 
 
-def test_the_flow_names_steps_that_exist() -> None:
+def test_the_flow_names_steps_that_exist():
     picture = (REPOSITORY / "docs" / "flow.svg").read_text()
     titles = re.findall(r'class="t">([a-z_]+)<', picture)
     steps = [title for title in titles if title not in ("checkpoint", "corpus")]

@@ -23,7 +23,7 @@ class Instruction(NamedTuple):
     text: str
 
 
-def read_instructions(text: str) -> list[Instruction]:
+def read_instructions(text):
     """The instructions of a Dockerfile; a line that ends with a backslash goes on in the next one."""
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     joined = "\n".join(lines).replace("\\\n", " ")
@@ -53,7 +53,7 @@ class Folder:
     user: str = "0:0"
     command: list[str] = dataclasses.field(default_factory=list)
 
-    def run_instruction(self, instruction: Instruction) -> None:
+    def run_instruction(self, instruction):
         """Runs one instruction.
 
         Raises:
@@ -61,7 +61,7 @@ class Folder:
         """
         getattr(self, f"_{instruction.name.lower()}")(instruction.text)
 
-    def call(self, command: list[str], seconds: float = 1800) -> str:
+    def call(self, command, seconds=1800):
         """The output of a command in the folder, as the user that it has by now; it must not fail."""
         script = f"cd {shlex.quote(self.directory)} && exec {shlex.join(command)}"
         machine = {name: value for name, value in os.environ.items() if _MACHINE_VARIABLES.fullmatch(name)}
@@ -77,12 +77,12 @@ class Folder:
         assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout[-5000:]}"
         return done.stdout
 
-    def close(self) -> None:
+    def close(self):
         """Unmounts `/proc` and `/dev`."""
         for name in ("proc", "dev"):
             subprocess.run(["umount", "--lazy", str(self.path / name)], check=False, capture_output=True)
 
-    def _from(self, text: str) -> None:
+    def _from(self, text):
         """Makes the system by debootstrap, from the mirror of this machine."""
         release = re.fullmatch(r"debian:(\w+)-slim", text)
         assert release, f"debootstrap makes Debian's images alone, got {text}"
@@ -99,30 +99,30 @@ class Folder:
             subprocess.run(["mount", "--rbind", f"/{name}", str(self.path / name)], check=True)
             subprocess.run(["mount", "--make-rslave", str(self.path / name)], check=True)
 
-    def _copy_machine_files(self) -> None:
+    def _copy_machine_files(self):
         for name in _MACHINE_FILES:
             if Path("/", name).is_file():
                 (self.path / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(Path("/", name), self.path / name)
 
-    def _run(self, text: str) -> None:
+    def _run(self, text):
         self.call(["/bin/sh", "-c", text])
         self._copy_machine_files()
 
-    def _env(self, text: str) -> None:
+    def _env(self, text):
         for part in shlex.split(text):
             name, _, value = part.partition("=")
             self.variables[name] = re.sub(r"\$(\w+)", lambda match: self.variables.get(match[1], ""), value)
 
-    def _arg(self, text: str) -> None:
+    def _arg(self, text):
         name, _, value = shlex.split(text)[0].partition("=")
         self.variables[name] = self.arguments.get(name, value)
 
-    def _workdir(self, text: str) -> None:
+    def _workdir(self, text):
         self.directory = text
         self._place(text).mkdir(parents=True, exist_ok=True)
 
-    def _copy(self, text: str) -> None:
+    def _copy(self, text):
         *patterns, target = shlex.split(text)
         place = self._place(target)
         for pattern in patterns:
@@ -134,11 +134,11 @@ class Folder:
                 else:
                     shutil.copy(source, place)
 
-    def _user(self, text: str) -> None:
+    def _user(self, text):
         self.user = text
 
-    def _cmd(self, text: str) -> None:
+    def _cmd(self, text):
         self.command = json.loads(text)
 
-    def _place(self, path: str) -> Path:
+    def _place(self, path):
         return self.path / os.path.join(self.directory, path).lstrip("/")

@@ -5,7 +5,6 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Folder]:
+def image(tmp_path_factory):
     folder = Folder(tmp_path_factory.mktemp("image") / "root", REPOSITORY)
     try:
         for instruction in read_instructions((REPOSITORY / "deploy/Dockerfile").read_text()):
@@ -34,13 +33,13 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Folder]:
         shutil.rmtree(folder.path, ignore_errors=True)
 
 
-def test_the_command_of_the_image_is_ours(image: Folder) -> None:
+def test_the_command_of_the_image_is_ours(image):
     assert image.user == "1000:1000"
     assert "Usage: keras-bert-edge" in image.call(image.command)
     assert image.call(["keras-bert-edge", "--version"]).startswith("keras-bert-edge ")
 
 
-def test_a_step_runs_as_the_user_of_the_image(image: Folder) -> None:
+def test_a_step_runs_as_the_user_of_the_image(image):
     job = write_job(image.path / "jobs")
     (image.path / "runs").mkdir(mode=0o777)
     (image.path / "runs").chmod(0o777)
@@ -52,7 +51,7 @@ def test_a_step_runs_as_the_user_of_the_image(image: Folder) -> None:
     assert not list((image.path / "runs" / "root" / ".staging").iterdir())
 
 
-def test_a_pool_of_beam_workers_starts(image: Folder) -> None:
+def test_a_pool_of_beam_workers_starts(image):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

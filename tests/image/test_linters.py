@@ -11,7 +11,7 @@ pytestmark = pytest.mark.image
 RULES = "{extends: default, rules: {line-length: {max: 120}, document-start: disable}}"
 
 
-def lint(program: str, *arguments: str | Path) -> tuple[int, str]:
+def lint(program, *arguments):
     """Status and output of a linter."""
     folder = os.environ.get("LINTERS")
     assert folder, "LINTERS must name a folder of programs; make test-image sets it"
@@ -20,7 +20,7 @@ def lint(program: str, *arguments: str | Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def changed(file: str, folder: Path, old: str, new: str) -> Path:
+def changed(file, folder, old, new):
     """A copy of a file with an error."""
     text = (REPOSITORY / file).read_text()
     assert old in text
@@ -29,27 +29,27 @@ def changed(file: str, folder: Path, old: str, new: str) -> Path:
     return copy
 
 
-def test_dockerfile(tmp_path: Path) -> None:
+def test_dockerfile(tmp_path):
     assert lint("hadolint", REPOSITORY / "deploy/Dockerfile") == (0, "")
     status, output = lint("hadolint", changed("deploy/Dockerfile", tmp_path, "WORKDIR /tmp", "WORKDIR tmp"))
     assert status == 1
     assert "DL3000" in output
 
 
-def test_compose_file(tmp_path: Path) -> None:
+def test_compose_file(tmp_path):
     schema = ("--builtin-schema", "vendor.compose-spec")
     assert lint("check-jsonschema", *schema, REPOSITORY / "deploy/compose.yaml")[0] == 0
     assert lint("check-jsonschema", *schema, changed("deploy/compose.yaml", tmp_path, "ports:", "port:"))[0] == 1
 
 
-def test_kubernetes_file(tmp_path: Path) -> None:
+def test_kubernetes_file(tmp_path):
     assert lint("kubernetes-validate", "--strict", REPOSITORY / "deploy/kubernetes.yaml")[0] == 0
     broken = changed("deploy/kubernetes.yaml", tmp_path, "backoffLimit: 2", "backoffLimits: 2")
     assert lint("kubernetes-validate", "--strict", broken)[0] != 0
 
 
 @pytest.mark.parametrize("name", ["compose", "kubernetes"])
-def test_yaml(tmp_path: Path, name: str) -> None:
+def test_yaml(tmp_path, name):
     assert lint("yamllint", "--strict", "-d", RULES, REPOSITORY / f"deploy/{name}.yaml") == (0, "")
     broken = changed(f"deploy/{name}.yaml", tmp_path, "name:", "name:  ")
     assert lint("yamllint", "--strict", "-d", RULES, broken)[0] == 1

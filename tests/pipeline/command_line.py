@@ -7,14 +7,14 @@ from pipeline.cli import main
 Capture = pytest.CaptureFixture[str]
 
 
-def said(capture: Capture, *arguments: object) -> str:
+def said(capture, *arguments):
     """What the command prints, which succeeds."""
     capture.readouterr()
     assert main([str(argument) for argument in arguments]) == 0
     return capture.readouterr().out
 
 
-def refused(capture: Capture, *arguments: object) -> str:
+def refused(capture, *arguments):
     """The one line, but for `error: `, of a command that is refused."""
     capture.readouterr()
     assert main([str(argument) for argument in arguments]) == 2

@@ -8,14 +8,13 @@ import pytest
 from components.sources.text import TextSource
 from keras_bert.options.compression import StateImitation
 from pipeline.pipelines import build_pipeline, comparison_pipeline, ladder_pipeline
-from pipeline.settings.schema import Settings
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 from tests.pipeline.test_pipelines import FITTED, STUDENT, reads, values
 
 GENERAL = "[general_distillation]\npath = 'more'\nrelations = 2.0\nseed = 5\n"
 
 
-def test_one_student_is_made_of_text_for_all_seeds(tmp_path: Path) -> None:
+def test_one_student_is_made_of_text_for_all_seeds(tmp_path):
     pipeline = build_pipeline(load(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + GENERAL, "seeds=2"), Path("root"))
     inputs, parameters = reads(pipeline), values(pipeline)
     assert inputs["ingest_texts"] == {"import_checkpoint"}
@@ -28,7 +27,7 @@ def test_one_student_is_made_of_text_for_all_seeds(tmp_path: Path) -> None:
     assert given["shape"] == parameters["distill-0"]["shape"]
 
 
-def test_it_reads_the_pieces_that_the_teacher_reads(tmp_path: Path) -> None:
+def test_it_reads_the_pieces_that_the_teacher_reads(tmp_path):
     fitted = reads(build_pipeline(load(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + GENERAL + FITTED), Path("root")))
     assert fitted["ingest_texts"] == {"fit_vocabulary"}
     assert fitted["distill_general"] == {"fit_vocabulary", "ingest_texts"}
@@ -37,7 +36,7 @@ def test_it_reads_the_pieces_that_the_teacher_reads(tmp_path: Path) -> None:
     assert trained["distill_general"] == {"pretrain", "ingest_texts"}
 
 
-def test_another_task_finds_the_steps_that_know_nothing_of_it(tmp_path: Path) -> None:
+def test_another_task_finds_the_steps_that_know_nothing_of_it(tmp_path):
     text = CHECKPOINT + EXAMPLES + STUDENT + GENERAL
     one, other = (
         values(build_pipeline(load(tmp_path, text, *more), Path("root")))
@@ -48,7 +47,7 @@ def test_another_task_finds_the_steps_that_know_nothing_of_it(tmp_path: Path) ->
     assert one["distill"] != other["distill"]
 
 
-def test_what_has_no_student_makes_none(tmp_path: Path) -> None:
+def test_what_has_no_student_makes_none(tmp_path):
     settings = load(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + GENERAL + "[quantization]\n")
     assert "distill_general" not in reads(comparison_pipeline(settings, {"a": settings})[0])
     assert "distill_general" not in reads(ladder_pipeline(settings, {"quantization": ("quantization",)}, (8,))[0])
@@ -61,7 +60,7 @@ def test_what_has_no_student_makes_none(tmp_path: Path) -> None:
     }
 
 
-def test_one_student_of_all_teachers_is_that_of_the_job_for_every_command(tmp_path: Path) -> None:
+def test_one_student_of_all_teachers_is_that_of_the_job_for_every_command(tmp_path):
     text = CHECKPOINT + EXAMPLES + STUDENT + "[quantization]\n[distillation]\nteachers = 'seeds'\n"
     settings = load(tmp_path, text, "seeds=3")
     ladder = reads(ladder_pipeline(settings, {"teacher": (), "student": ("student",)}, (8,))[0])
@@ -69,14 +68,14 @@ def test_one_student_of_all_teachers_is_that_of_the_job_for_every_command(tmp_pa
     assert ladder["evaluate-teacher"] > {f"fine_tune-{seed}" for seed in range(3)}
 
 
-def check_one_student(inputs: dict[str, set[str]], settings: Settings) -> None:
+def check_one_student(inputs, settings):
     """Steps with their inputs have the one student of the job, which learns from all teachers."""
     assert inputs["label_with_teacher-0"] == reads(build_pipeline(settings, Path("root")))["label_with_teacher-0"]
     assert [name for name in inputs if name.startswith("distill")] == ["distill-0"]
 
 
 @pytest.mark.usefixtures("stand_in_accelerators")
-def test_the_files_of_rungs_are_for_no_chip(tmp_path: Path) -> None:
+def test_the_files_of_rungs_are_for_no_chip(tmp_path):
     settings = load(tmp_path, CHECKPOINT + EXAMPLES + "[quantization]\n[export]\naccelerators = ['engine']\n")
     parameters = values(ladder_pipeline(settings, {"teacher": (), "quantization": ("quantization",)}, (8,))[0])
     exports = [given["export"] for name, given in parameters.items() if name.startswith("export_model")]

@@ -5,7 +5,6 @@ import errno
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,35 +16,35 @@ from tests.pipeline.report.made_up import Root, job, node
 from tests.tiny_job import write_job
 
 
-def _change(file: Path, old: str, new: str) -> None:
+def _change(file, old, new):
     text = file.read_text()
     assert old in text
     file.write_text(text.replace(old, new, 1))
 
 
-def _empty_corpus(folder: Path) -> None:
+def _empty_corpus(folder):
     for file in (folder / "texts").iterdir():
         file.write_text(" \n\n")
 
 
-def _latin_corpus(folder: Path) -> None:
+def _latin_corpus(folder):
     (folder / "texts" / "sea.txt").write_bytes(b"a caf\xe9 by the sea")
 
 
-def _other_column(folder: Path) -> None:
+def _other_column(folder):
     _change(folder / "rows.tsv", "text\tlabel", "text\tlabels")
 
 
-def _unseen_label(folder: Path) -> None:
+def _unseen_label(folder):
     (folder / "dev.tsv").write_text("text\tlabel\na star\tsky\n")
     _change(folder / "tiny.toml", 'train = "rows.tsv"', 'train = "rows.tsv"\nvalidation = "dev.tsv"')
 
 
-def _misspelt_key(folder: Path) -> None:
+def _misspelt_key(folder):
     _change(folder / "tiny.toml", "[pretraining]\nsteps", "[pretraining]\nstep")
 
 
-def _missing_folder(folder: Path) -> None:
+def _missing_folder(folder):
     _change(folder / "tiny.toml", 'path = "texts"', 'path = "text"')
 
 
@@ -60,9 +59,7 @@ def _missing_folder(folder: Path) -> None:
         (_misspelt_key, "there is no setting 'pretraining.step'; did you mean 'steps'?"),
     ],
 )
-def test_bad_input_is_refused_before_anything_starts(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], spoil: Callable[[Path], None], message: str
-) -> None:
+def test_bad_input_is_refused_before_anything_starts(tmp_path, capfd, spoil, message):
     settings = write_job(tmp_path / "job")
     spoil(tmp_path / "job")
     root = tmp_path / "root"
@@ -71,26 +68,22 @@ def test_bad_input_is_refused_before_anything_starts(
 
 
 @pytest.mark.parametrize("place", ["--root={long}", "--set=push.folder={long}"])
-def test_a_path_that_is_too_long_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str], place: str) -> None:
+def test_a_path_that_is_too_long_is_refused(tmp_path, capfd, place):
     settings, long = write_job(tmp_path / "job"), tmp_path / ("x" * 256)
     line = refused(capfd, "run", settings, f"--root={tmp_path / 'root'}", place.format(long=long))
     assert str(long) in line
     assert not (tmp_path / "root").exists()
 
 
-def test_a_file_that_cannot_be_written_is_refused_before_the_work(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(tmp_path, capfd):
     line = refused(capfd, "report", "--out", tmp_path)
     assert list(tmp_path.iterdir()) == []
     assert line == f"--out must be a file, got the folder {tmp_path}"
 
 
-def test_a_disk_that_is_full_where_no_step_is(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(code: int) -> Callable[[Path], None]:
-        def write(_: Path) -> None:
+def test_a_disk_that_is_full_where_no_step_is(tmp_path, capfd, monkeypatch):
+    def fail(code):
+        def write(_):
             raise OSError(code, os.strerror(code), "ladder.md")
 
         return write
@@ -117,13 +110,11 @@ def test_a_disk_that_is_full_where_no_step_is(
         ["predict", "{folder}", "some text"],
     ],
 )
-def test_folders_that_are_not_what_they_should_be(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
+def test_folders_that_are_not_what_they_should_be(tmp_path, capfd, arguments):
     assert str(tmp_path) in refused(capfd, *(argument.format(folder=tmp_path) for argument in arguments))
 
 
-def test_show_shows_names_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_shows_names_as_they_are(tmp_path, capsys):
     with contextlib.closing(Store(tmp_path)) as store:
         store.start_run("[mine] :cat:")
     assert "│ [mine] :cat: │" in said(capsys, "show", "--root", tmp_path)
@@ -139,16 +130,12 @@ def test_show_shows_names_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixt
         (["./missing"], "FILE must be a file or a folder that exists, got {here}/missing"),
     ],
 )
-def test_show_refuses_what_is_not_there(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
+def test_show_refuses_what_is_not_there(tmp_path, capfd, arguments, message):
     Root(tmp_path).run(node("load"))
     assert refused(capfd, "show", *arguments, "--root", tmp_path) == message.format(here=Path.cwd())
 
 
-def test_show_explains_a_step_of_several_seeds_unless_a_file_has_its_name(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_show_explains_a_step_of_several_seeds_unless_a_file_has_its_name(tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
     root = tmp_path / "root"
     root.mkdir()
@@ -159,7 +146,7 @@ def test_show_explains_a_step_of_several_seeds_unless_a_file_has_its_name(
     assert "no pushed version or artifact holds it" in refused(capfd, "show", "load-0", "--root", root)
 
 
-def test_report_writes_the_page_of_a_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_report_writes_the_page_of_a_run(tmp_path, capfd):
     job(Root(tmp_path))
     Root(tmp_path).run(pipeline="another")
     for arguments, file in (
@@ -179,9 +166,7 @@ def test_report_writes_the_page_of_a_run(tmp_path: Path, capfd: pytest.CaptureFi
         (["--out", "{folder}/no/page.html"], "--out must be in a folder that exists, got {folder}/no/page.html"),
     ],
 )
-def test_a_report_that_cannot_be(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
+def test_a_report_that_cannot_be(tmp_path, capfd, arguments, message):
     Root(tmp_path).run()
     typed = [argument.format(folder=tmp_path) for argument in arguments]
     assert refused(capfd, "report", *typed, "--root", tmp_path) == message.format(folder=tmp_path)
@@ -193,24 +178,24 @@ HEAVY = "tensorflow keras numpy apache_beam sklearn matplotlib".split()
 SLOW = [*HEAVY, "pydantic", "sqlite3"]
 
 
-def _check_nothing_heavy_is_imported(code: str, heavy: list[str] = HEAVY) -> None:
+def _check_nothing_heavy_is_imported(code, heavy=HEAVY):
     check = f"; import sys; heavy = set({heavy}) & set(sys.modules); sys.exit(str(heavy) if heavy else 0)"
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     subprocess.run([sys.executable, "-c", code + check], check=True, env=environment)
 
 
-def test_help_of_all_commands_loads_nothing_slow() -> None:
+def test_help_of_all_commands_loads_nothing_slow():
     verbs = [name for names in command_groups().values() for name in names]
     code = f"from pipeline.cli import main; assert not any(main([*verb, '--help']) for verb in {[[], *zip(verbs)]})"
     _check_nothing_heavy_is_imported(code, SLOW)
 
 
-def test_answers_to_texts_load_no_beam() -> None:
+def test_answers_to_texts_load_no_beam():
     code = "from pipeline.cli import main; assert main(['predict', 'missing', 'a text']) == 2"
     _check_nothing_heavy_is_imported(code, ["apache_beam"])
 
 
-def test_the_page_of_a_cached_run_loads_nothing_heavy(tmp_path: Path) -> None:
+def test_the_page_of_a_cached_run_loads_nothing_heavy(tmp_path):
     job(Root(tmp_path))
     assert main(["report", "--root", str(tmp_path)]) == 0, "draws the figures, which later pages reuse"
     _check_nothing_heavy_is_imported(

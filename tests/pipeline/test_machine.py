@@ -1,5 +1,3 @@
-from typing import Any
-
 import pytest
 
 from pipeline.machine import Machine, Need
@@ -7,7 +5,7 @@ from pipeline.machine import Machine, Need
 SMALL = Need(1.0, 1e9)
 
 
-def test_one_step_after_the_other_unless_cores_are_given() -> None:
+def test_one_step_after_the_other_unless_cores_are_given():
     assert Machine().has_room(None, [])
     assert not Machine().has_room(SMALL, [SMALL])
 
@@ -27,13 +25,11 @@ def test_one_step_after_the_other_unless_cores_are_given() -> None:
         (SMALL, [None], False),
     ],
 )
-def test_steps_side_by_side_take_no_more_than_is_given(
-    need: Need | None, running: list[Need | None], fits: bool
-) -> None:
+def test_steps_side_by_side_take_no_more_than_is_given(need, running, fits):
     assert Machine(cores=3.0, memory_gigabytes=4.0).has_room(need, running) == fits
 
 
-def test_without_a_limit_memory_is_what_there_is() -> None:
+def test_without_a_limit_memory_is_what_there_is():
     machine = Machine(cores=100.0)
     assert machine.has_room(SMALL, [Need(1.0, 1.0)])
     assert not machine.has_room(Need(1.0, 1e16), [SMALL])
@@ -51,7 +47,7 @@ def test_without_a_limit_memory_is_what_there_is() -> None:
         ({"retries": 101}, "Machine.retries must be at most 100, got 101"),
     ],
 )
-def test_limits_that_make_no_sense(settings: dict[str, Any], message: str) -> None:
+def test_limits_that_make_no_sense(settings, message):
     with pytest.raises(ValueError) as error:  # noqa: PT011
         Machine(**settings)
     assert str(error.value) == message

@@ -1,7 +1,6 @@
 """A job step by step, without one that trains."""
 
 import multiprocessing
-from pathlib import Path
 
 import pytest
 
@@ -14,12 +13,12 @@ from tests.tiny_job import write_job
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def settings(tmp_path_factory):
     return write_job(tmp_path_factory.mktemp("job"))
 
 
 @pytest.mark.long
-def test_steps_run_one_by_one_and_are_found_done(settings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_steps_run_one_by_one_and_are_found_done(settings, capsys):
     job = Job(settings, root=settings.parent / "runs")
     assert job.steps[:2] == ["ingest_corpus", "build_vocabulary"]
     assert job.steps[-1] == "push"
@@ -37,7 +36,7 @@ def test_steps_run_one_by_one_and_are_found_done(settings: Path, capsys: pytest.
     assert "cached" not in capsys.readouterr().out.splitlines()[-1]
 
 
-def test_other_settings_are_another_job(settings: Path) -> None:
+def test_other_settings_are_another_job(settings):
     with pytest.raises(InputError, match="seeds"):
         Job(settings, overrides=["seeds=0"])
     assert "fine_tune-1" in Job(settings, overrides=["seeds=2"]).steps
@@ -45,7 +44,7 @@ def test_other_settings_are_another_job(settings: Path) -> None:
         Job(settings, root=settings.parent / "runs").run("train")
 
 
-def test_a_script_that_runs_a_job_as_it_is_imported(settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_script_that_runs_a_job_as_it_is_imported(settings, monkeypatch):
     job = Job(settings, root=settings.parent / "scripts")
     # As in the process of a step, which imports the script before it runs the step.
     monkeypatch.setattr(multiprocessing.current_process(), "_inheriting", True, raising=False)
@@ -54,7 +53,7 @@ def test_a_script_that_runs_a_job_as_it_is_imported(settings: Path, monkeypatch:
     assert not (settings.parent / "scripts").exists()
 
 
-def test_bad_data_and_a_step_that_breaks(settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_data_and_a_step_that_breaks(settings, monkeypatch):
     job = Job(settings, root=settings.parent / "other", overrides=["cleaning.min_words=100000"])
     with pytest.raises(InputError, match="corpus"):
         job.run("ingest_corpus")

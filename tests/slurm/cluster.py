@@ -6,8 +6,6 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable
-from pathlib import Path
 
 from tests.processes import free_ports
 
@@ -49,7 +47,7 @@ PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
 """
 
 
-def missing_programs() -> list[str]:
+def missing_programs():
     """Programs of Slurm and munge that are not installed."""
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
     return [name for name in PROGRAMS if shutil.which(name, path=path) is None]
@@ -65,7 +63,7 @@ class SlurmCluster:
         environment: the environment in which its commands find it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
         (folder / "state").mkdir()
         configuration = folder / "slurm.conf"
@@ -74,7 +72,7 @@ class SlurmCluster:
         configuration.write_text(text)
         path = f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin"
         self.environment = {**os.environ, "SLURM_CONF": str(configuration), "PATH": path}
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes = []
         try:
             self._start_munge()
             self._start("slurmctld", "-D")
@@ -85,39 +83,39 @@ class SlurmCluster:
             self.stop()
             raise
 
-    def call(self, *command: str) -> str:
+    def call(self, *command):
         """The output of a command of Slurm, which must not fail."""
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True)
         return done.stdout.strip()
 
-    def jobs(self) -> list[list[str]]:
+    def jobs(self):
         """Number, state and node of each active job, oldest first."""
         lines = self.call("squeue", "-h", "-S", "i", "-o", "%i|%T|%N").splitlines()
         return [line.split("|") for line in lines]
 
-    def running_job(self) -> list[str]:
+    def running_job(self):
         """The job that runs alone, once it does: number, state and node."""
         self.wait_until(lambda: [job[1] for job in self.jobs()] == ["RUNNING"], "one job runs")
         return self.jobs()[0]
 
-    def set_state(self, node: str, state: str) -> None:
+    def set_state(self, node, state):
         """Sets the state of a node: `drain` or `down`."""
         self.call("scontrol", "update", f"nodename={node}", f"state={state}", "reason=test")
 
-    def resume(self) -> None:
+    def resume(self):
         """Puts all nodes back into service that are not."""
         for line in self.call("sinfo", "-h", "-N", "-o", "%N %T").splitlines():
             node, state = line.split()
             if state.rstrip("*") not in ("idle", "mixed", "allocated"):
                 self.set_state(node, "resume")
 
-    def ended_jobs(self) -> dict[str, tuple[str, str]]:
+    def ended_jobs(self):
         """Number -> state and node of all jobs that the controller remembers."""
         lines = self.call("scontrol", "-o", "show", "jobs").splitlines()
         fields = [dict(part.split("=", 1) for part in line.split() if "=" in part) for line in lines]
         return {field["JobId"]: (field["JobState"], field["NodeList"]) for field in fields}
 
-    def wait_until(self, holds: Callable[[], bool], what: str) -> None:
+    def wait_until(self, holds, what):
         """Waits for a condition, for some minutes at most."""
         deadline = time.monotonic() + _SECONDS
         while not holds():
@@ -125,12 +123,12 @@ class SlurmCluster:
             assert all(process.poll() is None for process in self._processes), self.read_logs()
             time.sleep(0.1)
 
-    def read_logs(self) -> str:
+    def read_logs(self):
         """The last lines that each daemon printed."""
         logs = sorted(self.folder.glob("*.log"))
         return "\n".join(f"{log.name}:\n{log.read_text(errors='replace')[-2000:]}" for log in logs)
 
-    def stop(self) -> None:
+    def stop(self):
         """Ends all jobs and daemons."""
         if len(self._processes) > 1:
             subprocess.run(["scancel", "--user", getpass.getuser()], env=self.environment, check=False, timeout=30)
@@ -143,7 +141,7 @@ class SlurmCluster:
                 process.kill()
                 process.wait()
 
-    def _start_munge(self) -> None:
+    def _start_munge(self):
         key = self.folder / "munge.key"
         key.write_bytes(os.urandom(1024))
         key.chmod(0o400)
@@ -153,7 +151,7 @@ class SlurmCluster:
         self._start("munged", "--foreground", "--force", f"--key-file={key}", *options)
         self.wait_until((self.folder / "munge.sock").exists, "munge's socket exists")
 
-    def _start(self, *command: str) -> None:
+    def _start(self, *command):
         with (self.folder / f"{command[0]}-{len(self._processes)}.log").open("wb") as log:
             self._processes.append(
                 subprocess.Popen(command, env=self.environment, stdout=log, stderr=subprocess.STDOUT)

@@ -3,8 +3,6 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -30,14 +28,14 @@ measurement = ["srun", "--quiet", "-n1", "--exclusive"]
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
+def cluster(tmp_path_factory):
     cluster = SlurmCluster(tmp_path_factory.mktemp("slurm"))
     yield cluster
     cluster.stop()
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def job(tmp_path_factory):
     """The folder of the job's files, with `tiny.toml` and `slurm.toml`."""
     folder = tmp_path_factory.mktemp("job")
     write_job(folder)
@@ -46,7 +44,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def expected(job: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def expected(job, tmp_path_factory):
     """The results of the job without Slurm."""
     root = tmp_path_factory.mktemp("plain") / "root"
     subprocess.run([*COMMAND, "run", str(job / "tiny.toml"), "--root", str(root)], check=True)
@@ -56,13 +54,13 @@ def expected(job: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, s
 class Running:
     """A job that was started in the background."""
 
-    def __init__(self, cluster: SlurmCluster, job: Path, root: Path) -> None:
+    def __init__(self, cluster, job, root):
         self.cluster, self.root, self.output = cluster, root, root.with_name("output")
         with self.output.open("w") as output:
             command = [*COMMAND, "run", str(job / "slurm.toml"), "--root", str(root)]
             self.process = subprocess.Popen(command, env=cluster.environment, stdout=output, stderr=output)
 
-    def wait_for(self, step: str) -> list[str]:
+    def wait_for(self, step):
         """The Slurm job of a step in the middle of its work: number, state, node."""
         log = self.root / "logs" / "1" / f"{step}.log"
         self.cluster.wait_until(
@@ -72,15 +70,13 @@ class Running:
         time.sleep(1.5)
         return job
 
-    def end(self) -> str:
+    def end(self):
         """The output, after the run has ended well."""
         assert self.process.wait(300) == 0, self.output.read_text()
         return self.output.read_text()
 
 
-def test_a_job_goes_on_after_drained_nodes_failed_nodes_and_cancelled_steps(
-    cluster: SlurmCluster, job: Path, expected: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_job_goes_on_after_drained_nodes_failed_nodes_and_cancelled_steps(cluster, job, expected, tmp_path):
     running = Running(cluster, job, tmp_path / "root")
     drained, _, node = running.wait_for("pretrain")
     cluster.set_state(node, "drain")
@@ -102,7 +98,7 @@ def test_a_job_goes_on_after_drained_nodes_failed_nodes_and_cancelled_steps(
     assert untimed_results(tmp_path / "root") == expected
 
 
-def test_ctrl_c_leaves_no_step_in_the_queue(cluster: SlurmCluster, job: Path, tmp_path: Path) -> None:
+def test_ctrl_c_leaves_no_step_in_the_queue(cluster, job, tmp_path):
     running = Running(cluster, job, tmp_path / "root")
     running.wait_for("ingest_corpus")
     running.process.terminate()
@@ -111,7 +107,7 @@ def test_ctrl_c_leaves_no_step_in_the_queue(cluster: SlurmCluster, job: Path, tm
     assert not (tmp_path / "root" / ".staging").exists()
 
 
-def test_a_step_ends_when_its_launcher_was_killed(cluster: SlurmCluster, job: Path, tmp_path: Path) -> None:
+def test_a_step_ends_when_its_launcher_was_killed(cluster, job, tmp_path):
     running = Running(cluster, job, tmp_path / "root")
     running.wait_for("ingest_corpus")
     running.process.kill()
@@ -120,9 +116,7 @@ def test_a_step_ends_when_its_launcher_was_killed(cluster: SlurmCluster, job: Pa
     cluster.wait_until(lambda: not cluster.jobs(), "the queue is empty")
 
 
-def test_a_launcher_that_is_requeued_goes_on(
-    cluster: SlurmCluster, job: Path, expected: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_launcher_that_is_requeued_goes_on(cluster, job, expected, tmp_path):
     root, output = tmp_path / "root", tmp_path / "output"
     script = tmp_path / "script"
     command = " ".join([*COMMAND, "run", str(job / "slurm.toml"), "--root", str(root), "--to", "fine_tune"])

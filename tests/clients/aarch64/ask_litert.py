@@ -13,7 +13,7 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
 
-def main() -> None:
+def main():
     """Prints the machine and the answers."""
     interpreter = Interpreter(model_path=sys.argv[1], num_threads=1)
     lengths = sorted(int(name.removeprefix("serve_")) for name in interpreter.get_signature_list())

@@ -5,7 +5,6 @@ import os
 import shlex
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from keras_bert.export.runtimes import TFLiteModel
 from keras_bert.export.sample_texts import TEXTS
 from keras_bert.models.encoder import input_names
 from keras_bert.options.quantization import RECIPES
-from keras_bert.tasks.base import Task
 from tests.keras_bert.clients.exported import LENGTHS
 from tests.keras_bert.export.word_tasks import SETTINGS, make_task
 
@@ -26,7 +24,7 @@ pytestmark = pytest.mark.aarch64
 SCRIPT = Path(__file__).with_name("ask_litert.py")
 
 
-def ask(file: Path, rows: list[dict[str, list[int]]]) -> list[Any]:
+def ask(file, rows):
     """What the file answers there."""
     command = os.environ.get("AARCH64_PYTHON")
     assert command, "AARCH64_PYTHON must be a command that runs a Python for aarch64; `make test-aarch64` has one"
@@ -43,7 +41,7 @@ def ask(file: Path, rows: list[dict[str, list[int]]]) -> list[Any]:
     return answers["answers"]
 
 
-def compare(task: Task, file: Path) -> tuple[np.ndarray, np.ndarray]:
+def compare(task, file):
     """All numbers there, and here."""
     encoded = task.tokenizer.encode(list(TEXTS), max_length=LENGTHS[-1])
     rows = {name: np.asarray(encoded[name]) for name in input_names(task.network())}
@@ -57,7 +55,7 @@ def compare(task: Task, file: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("recipe", [None, *RECIPES])
-def test_every_recipe_gives_the_same_numbers(recipe: str | None, tmp_path: Path) -> None:
+def test_every_recipe_gives_the_same_numbers(recipe, tmp_path):
     task = make_task("classification")
     network, rounding, rows = task.network(), None, None
     if recipe is not None:
@@ -73,7 +71,7 @@ def test_every_recipe_gives_the_same_numbers(recipe: str | None, tmp_path: Path)
 
 
 @pytest.mark.parametrize("kind", SETTINGS)
-def test_every_task_gives_the_same_numbers(kind: str, tmp_path: Path) -> None:
+def test_every_task_gives_the_same_numbers(kind, tmp_path):
     task = make_task(kind)
     export_quantized(task.network(), tmp_path / "model.tflite", LENGTHS, None, output=task.output_name)
     there, here = compare(task, tmp_path / "model.tflite")

@@ -2,22 +2,19 @@
 
 import os
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 _COMPILER = "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler"
 
 
-def library(name: str) -> Path:
+def library(name):
     """The `.jar` file of a library."""
     assert "KOTLIN" in os.environ, "KOTLIN must be a folder of libraries; `make test-kotlin` makes one"
     (file,) = Path(os.environ["KOTLIN"]).glob(f"{name}-[0-9]*.jar")
     return file
 
 
-def compile_kotlin(
-    sources: Sequence[Path], folder: Path, libraries: Sequence[Path] = (), *, strict: bool = True
-) -> Path:
+def compile_kotlin(sources, folder, libraries=(), *, strict=True):
     """Compiles sources into a folder of classes; warnings are errors where they are strict."""
     # Without the stubs of Android's classes, which throw.
     jars = (jar for jar in Path(os.environ["KOTLIN"]).glob("*.jar") if not jar.name.startswith("android"))
@@ -28,6 +25,6 @@ def compile_kotlin(
     return folder
 
 
-def program(main: str, *classpath: Path) -> list[str]:
+def program(main, *classpath):
     """The command that runs a compiled file."""
     return ["java", "-cp", os.pathsep.join(map(str, [library("kotlin-stdlib"), *classpath])), main]

@@ -5,7 +5,6 @@ import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,18 +21,18 @@ Replay = Callable[[str], subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
+def example(tmp_path_factory):
     return copy_example("android", tmp_path_factory.mktemp("example"))
 
 
-def find_sources(place: Path) -> list[Path]:
+def find_sources(place):
     sources = sorted((place / "app/src/main/kotlin/example").glob("*.kt"))
     assert [source.name for source in sources] == ["Classifier.kt", "MainActivity.kt", "WordPiece.kt"]
     return sources
 
 
 @pytest.mark.skipif("LITERT" not in os.environ, reason="needs LITERT, a clone of LiteRT; see `make help`")
-def test_it_compiles_against_litert_s_own_sources(example: tuple[Path, Any], tmp_path: Path) -> None:
+def test_it_compiles_against_litert_s_own_sources(example, tmp_path):
     files = Path(os.environ["LITERT"]) / "litert/kotlin/src/main/kotlin/com/google/ai/edge/litert"
     sources = [*(files / f"{name}.kt" for name in API), HERE / "Build.kt"]
     litert = compile_kotlin(sources, tmp_path / "litert", [library("android")], strict=False)
@@ -41,7 +40,7 @@ def test_it_compiles_against_litert_s_own_sources(example: tuple[Path, Any], tmp
 
 
 @pytest.fixture(scope="module")
-def replay(example: tuple[Path, Any], tmp_path_factory: pytest.TempPathFactory) -> Replay:
+def replay(example, tmp_path_factory):
     """Runs the example with a model that is `golden.json`, given what the GPU adds to each logit."""
     folder, model = tmp_path_factory.mktemp("replay"), example[0] / "app/src/main/assets/model"
     libraries = [library("android"), library("json")]
@@ -51,7 +50,7 @@ def replay(example: tuple[Path, Any], tmp_path_factory: pytest.TempPathFactory) 
     return lambda shift: subprocess.run([*command, shift], check=False, capture_output=True, text=True)
 
 
-def test_it_answers_as_golden_rows_say_on_the_gpu(example: tuple[Path, list[dict[str, Any]]], replay: Replay) -> None:
+def test_it_answers_as_golden_rows_say_on_the_gpu(example, replay):
     place, rows = example
     accelerator, difference, *answers = replay("0.1").stdout.splitlines()
     assert (accelerator, float(difference)) == ("GPU", pytest.approx(0.1, abs=1e-3))
@@ -74,9 +73,7 @@ def test_it_answers_as_golden_rows_say_on_the_gpu(example: tuple[Path, list[dict
         ("none", "the GPU does not run the model: Some ops are not accelerated"),
     ],
 )
-def test_it_says_why_it_falls_back_to_the_processor(
-    shift: str, reason: str, example: tuple[Path, list[dict[str, Any]]], replay: Replay
-) -> None:
+def test_it_says_why_it_falls_back_to_the_processor(shift, reason, example, replay):
     said, accelerator, difference, *answers = replay(shift).stdout.splitlines()
     assert said.startswith(reason)
     assert accelerator == "CPU"

@@ -16,22 +16,22 @@ HERE, SOURCES = Path(__file__).parent, Path(keras_bert.clients.characters.__file
 
 
 @pytest.fixture(scope="module")
-def cut(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def cut(tmp_path_factory):
     sources = [SOURCES / "WordPiece.kt", HERE / "Cut.kt"]
     return program("CutKt", compile_kotlin(sources, tmp_path_factory.mktemp("cut")))
 
 
 @pytest.fixture(scope="module")
-def split(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def split(tmp_path_factory):
     sources = [SOURCES / "Subwords.kt", HERE / "Split.kt"]
     return program("SplitKt", compile_kotlin(sources, tmp_path_factory.mktemp("split")))
 
 
 @pytest.mark.parametrize(("lowercase", "special"), [(True, SPECIAL_TOKENS), (False, SPECIAL_TOKENS), (False, MPNET)])
-def test_strings_are_cut_as_here(lowercase: bool, special: tuple[str, ...], cut: list[str], tmp_path: Path) -> None:
+def test_strings_are_cut_as_here(lowercase, special, cut, tmp_path):
     check_program(cut, lowercase, tmp_path, special)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_texts_are_split_as_here(family: str, split: list[str], tmp_path: Path) -> None:
+def test_texts_are_split_as_here(family, split, tmp_path):
     check_subwords(split, family, tmp_path)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.swift
 HERE = Path(__file__).parent / "example"
 
 
-def test_it_compiles_and_answers_as_golden_rows_say(tmp_path: Path) -> None:
+def test_it_compiles_and_answers_as_golden_rows_say(tmp_path):
     place, rows = copy_example("ios", tmp_path)
     runtime, binary, module = (tmp_path / name for name in ("runtime.o", "replay", "TensorFlowLite.swiftmodule"))
     stub = ["-module-name", "TensorFlowLite", "-parse-as-library", str(HERE / "TensorFlowLite.swift")]
@@ -33,5 +33,5 @@ def test_it_compiles_and_answers_as_golden_rows_say(tmp_path: Path) -> None:
     assert "otherTokenIds" in failed.stderr
 
 
-def swiftc(*arguments: str) -> None:
+def swiftc(*arguments):
     subprocess.run(["swiftc", *arguments], check=True)

@@ -15,27 +15,27 @@ pytestmark = pytest.mark.swift
 HERE, SOURCES = Path(__file__).parent, Path(keras_bert.clients.characters.__file__).parent
 
 
-def compile_swift(binary: Path, *sources: Path) -> list[str]:
+def compile_swift(binary, *sources):
     subprocess.run(["swiftc", "-O", "-warnings-as-errors", *map(str, sources), "-o", str(binary)], check=True)
     return [str(binary)]
 
 
 @pytest.fixture(scope="module")
-def cut(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def cut(tmp_path_factory):
     return compile_swift(tmp_path_factory.mktemp("swift") / "cut", SOURCES / "WordPiece.swift", HERE / "main.swift")
 
 
 @pytest.fixture(scope="module")
-def split(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def split(tmp_path_factory):
     main = HERE / "subwords" / "main.swift"
     return compile_swift(tmp_path_factory.mktemp("swift") / "split", SOURCES / "Subwords.swift", main)
 
 
 @pytest.mark.parametrize(("lowercase", "special"), [(True, SPECIAL_TOKENS), (False, SPECIAL_TOKENS), (False, MPNET)])
-def test_strings_are_cut_as_here(lowercase: bool, special: tuple[str, ...], cut: list[str], tmp_path: Path) -> None:
+def test_strings_are_cut_as_here(lowercase, special, cut, tmp_path):
     check_program(cut, lowercase, tmp_path, special)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_texts_are_split_as_here(family: str, split: list[str], tmp_path: Path) -> None:
+def test_texts_are_split_as_here(family, split, tmp_path):
     check_subwords(split, family, tmp_path)

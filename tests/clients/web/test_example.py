@@ -1,7 +1,6 @@
 """The example for the web, opened in a browser with LiteRT.js: it answers as golden rows say."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,7 @@ from tests.docs.blocks import REPOSITORY
 pytestmark = pytest.mark.web
 
 
-def test_it_answers_as_golden_rows_say(tmp_path: Path) -> None:
+def test_it_answers_as_golden_rows_say(tmp_path):
     place, rows = copy_example("web", tmp_path)
     texts = [row for row in rows if "second" not in row and row["text"].strip()]
     seen = ask("open_example.mjs", place, given=[row["text"] for row in texts])
@@ -31,7 +30,7 @@ def test_it_answers_as_golden_rows_say(tmp_path: Path) -> None:
     assert ask("open_example.mjs", place, given=[])["golden"].startswith("other token ids for [")
 
 
-def test_its_runtime_is_the_tested_one() -> None:
+def test_its_runtime_is_the_tested_one():
     example, tested = (
         json.loads((REPOSITORY / folder / "package.json").read_text())["dependencies"]
         for folder in ("examples/web", "tests/clients")

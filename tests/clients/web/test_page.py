@@ -1,8 +1,6 @@
 """The page, and the code in it: what LiteRT and `predict` answer, in JavaScript."""
 
 import dataclasses
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ from keras_bert.export.quantized import export_quantized
 from keras_bert.export.sample_texts import TEXTS
 from keras_bert.models.encoder import input_names
 from keras_bert.options.quantization import RECIPES
-from keras_bert.tasks.base import Task
 from tests.clients.fuzz import MPNET, PIECES, check_plain, cut, layout_rows, make_strings
 from tests.clients.web.node import ask
 from tests.keras_bert.clients.exported import LENGTHS, export_folder
@@ -40,14 +37,14 @@ TABLE_SHARES = {"static_wi8_ai8": 0.05, "static_wi8_ai16": 0.001}
 
 
 @pytest.fixture(scope="module", params=SETTINGS)
-def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(request, tmp_path_factory):
     made = export_folder(make_task(request.param), tmp_path_factory.mktemp(request.param))
     write_tokenizers(made)
     write_page(made, request.param, PageScore("accuracy", 0.9375, 32))
     return made
 
 
-def test_numbers_and_answers_are_those_of_golden_rows(folder: Path) -> None:
+def test_numbers_and_answers_are_those_of_golden_rows(folder):
     rows = make_golden_rows(folder)
     for row, actual in zip(rows, ask("ask_page.mjs", folder, FILE, given=rows), strict=True):
         for name in ("token_ids", "segment_ids", "padding_mask"):
@@ -56,7 +53,7 @@ def test_numbers_and_answers_are_those_of_golden_rows(folder: Path) -> None:
         np.testing.assert_allclose(actual["output"][: len(expected)], expected, atol=1e-5)
 
 
-def test_long_texts_are_read_to_their_end(folder: Path) -> None:
+def test_long_texts_are_read_to_their_end(folder):
     task = load_exported(folder)
     takes_two = task.name == "question_answering"
     given = [
@@ -68,7 +65,7 @@ def test_long_texts_are_read_to_their_end(folder: Path) -> None:
     assert_same(answers, [plain(answer) for answer in expected])
 
 
-def test_tags_of_no_scheme_mark_no_entities(tmp_path: Path) -> None:
+def test_tags_of_no_scheme_mark_no_entities(tmp_path):
     task = make_task("token_classification")
     task.labels = ("X", "B-film", "[SEP]")
     folder = export_folder(task, tmp_path)
@@ -79,7 +76,7 @@ def test_tags_of_no_scheme_mark_no_entities(tmp_path: Path) -> None:
     assert {entity["label"] for answer in expected for entity in answer} == {"film"}
 
 
-def plain(value: Any) -> Any:
+def plain(value):
     if isinstance(value, list):
         return [plain(item) for item in value]
     if isinstance(value, np.ndarray):
@@ -87,7 +84,7 @@ def plain(value: Any) -> Any:
     return dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
 
 
-def assert_same(actual: Any, expected: Any) -> None:
+def assert_same(actual, expected):
     """What is wanted is found, numbers to 1e-5; more may be."""
     if isinstance(expected, dict):
         for name in actual.keys() & expected.keys():
@@ -101,17 +98,17 @@ def assert_same(actual: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_integers_of_every_recipe(recipe: str, tmp_path: Path) -> None:
+def test_integers_of_every_recipe(recipe, tmp_path):
     check_integers(make_task("classification"), recipe, tmp_path)
 
 
 @pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "static_wi8_ai8", "weights_wi4"])
 @pytest.mark.parametrize("family", GRAPHS)
-def test_integers_of_every_family(family: str, recipe: str, tmp_path: Path) -> None:
+def test_integers_of_every_family(family, recipe, tmp_path):
     check_integers(make_task("classification", **GRAPHS[family]), recipe, tmp_path)
 
 
-def check_integers(task: Task, recipe: str, folder: Path) -> None:
+def check_integers(task, recipe, folder):
     """Compares a quantized file's outputs on the page with LiteRT's."""
     encoded = task.tokenizer.encode(list(TEXTS), max_length=LENGTHS[-1])
     network = task.network()
@@ -136,7 +133,7 @@ def check_integers(task: Task, recipe: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["classification", "token_classification", "question_answering"])
 @pytest.mark.parametrize("family", GRAPHS)
-def test_numbers_of_every_family(family: str, name: str, tmp_path: Path) -> None:
+def test_numbers_of_every_family(family, name, tmp_path):
     export_folder(make_task(name, **GRAPHS[family]), tmp_path)
     write_tokenizers(tmp_path)
     assert find_page_obstacle(tmp_path) == ""
@@ -150,7 +147,7 @@ def test_numbers_of_every_family(family: str, name: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("lowercase", "special"), [(True, PIECES[:5]), (False, PIECES[:5]), (False, MPNET)])
-def test_strings_are_cut_as_here(lowercase: bool, special: tuple[str, ...]) -> None:
+def test_strings_are_cut_as_here(lowercase, special):
     from keras_bert.clients.characters import character_table
     from keras_bert.tokenizers.tokenizer import Tokenizer
 
@@ -165,7 +162,7 @@ def test_strings_are_cut_as_here(lowercase: bool, special: tuple[str, ...]) -> N
         check_plain(texts, [answer["plain"] for answer in tokens])
 
 
-def test_a_page_answers_without_a_network(folder: Path) -> None:
+def test_a_page_answers_without_a_network(folder):
     text = "Ada Lovelace met a small boat."
     given = [{"text": text, "dark": True}, {"text": "What?", "second": text}]
     seen = ask("open_page.mjs", folder / "index.html", given=given)
@@ -192,7 +189,7 @@ def test_a_page_answers_without_a_network(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("pairs", [True, False])
-def test_an_example_is_asked_by_a_click_and_only_pairs_have_a_second_field(tmp_path: Path, pairs: bool) -> None:
+def test_an_example_is_asked_by_a_click_and_only_pairs_have_a_second_field(tmp_path, pairs):
     task = make_task("classification")
     task.pairs = pairs
     folder = export_folder(task, tmp_path)
@@ -204,7 +201,7 @@ def test_an_example_is_asked_by_a_click_and_only_pairs_have_a_second_field(tmp_p
         assert seen["answer"].split()[0] == task.predict(*([text] for text in seen["texts"]))[0].label
 
 
-def test_a_long_row_and_no_file_are_refused(tmp_path: Path) -> None:
+def test_a_long_row_and_no_file_are_refused(tmp_path):
     folder = export_folder(make_task("regression"), tmp_path)
     write_tokenizers(folder)
     (folder / FILE).write_bytes(b"no model at all")

@@ -1,8 +1,5 @@
 """The page about a run, as a browser shows it."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from pipeline.report.page import write_page
@@ -15,15 +12,14 @@ SCREENS = [{"width": width, "dark": dark} for width in (1200, 400) for dark in (
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def seen(tmp_path_factory):
     """What there is on each screen."""
-    folder: Path = tmp_path_factory.mktemp("root")
+    folder = tmp_path_factory.mktemp("root")
     job(Root(folder))
-    shots: list[dict[str, Any]] = ask("open_report.mjs", write_page(folder), given=SCREENS)
-    return shots
+    return ask("open_report.mjs", write_page(folder), given=SCREENS)
 
 
-def test_it_asks_for_nothing_and_shows_what_users_wrote_on_each_screen(seen: list[dict[str, Any]]) -> None:
+def test_it_asks_for_nothing_and_shows_what_users_wrote_on_each_screen(seen):
     for screen in seen:
         assert (screen["asked"], screen["errors"]) == ([], [])
         assert screen["text"].count(SCRIPT) == 3

@@ -1,13 +1,12 @@
 """A page that searches texts: results and their order are those of `Embedding.search` over the same int8 vectors."""
 
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from keras_bert.clients.page import PageScore, write_page, write_tokenizers
-from keras_bert.clients.search_corpus import SearchCorpus, embed_corpus
+from keras_bert.clients.search_corpus import embed_corpus
 from keras_bert.export.bundle import load_exported
 from tests.clients.web.node import ask
 from tests.keras_bert.clients.exported import export_folder
@@ -22,7 +21,7 @@ FILE = "model_float32.tflite"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     plain = make_task("embedding")
     task = type(plain)(plain.model, plain.tokenizer, max_length=plain.max_length, prompts=PROMPTS)
     made = export_folder(task, tmp_path_factory.mktemp("search"))
@@ -31,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def corpus(folder: Path) -> SearchCorpus:
+def corpus(folder):
     chance = random.Random(3)
     texts = dict.fromkeys(" ".join(chance.choices(TYPED, k=chance.randint(3, 9))) for _ in range(2000))
     written = embed_corpus(load_exported(folder), list(texts))
@@ -39,7 +38,7 @@ def corpus(folder: Path) -> SearchCorpus:
     return written
 
 
-def test_results_are_those_of_the_library(folder: Path, corpus: SearchCorpus) -> None:
+def test_results_are_those_of_the_library(folder, corpus):
     task = load_exported(folder)
     expected = task.search(QUERIES, corpus.texts, top_k=len(corpus.texts), vectors=corpus.codes)
     codes = corpus.codes.ravel().tolist()
@@ -58,7 +57,7 @@ def test_results_are_those_of_the_library(folder: Path, corpus: SearchCorpus) ->
         assert [result["index"] for result in results[:RESULTS]] == [match.index for match in matches[:RESULTS]]
 
 
-def test_equal_vectors_keep_their_order_and_zeros_are_near_to_nothing(folder: Path) -> None:
+def test_equal_vectors_keep_their_order_and_zeros_are_near_to_nothing(folder):
     texts, codes = ["none", "first", "second"], [0, 0, 127, 10, 127, 10]
     (results,) = ask(
         "ask_search.mjs", folder, FILE, given={"texts": texts, "codes": codes, "queries": [], "vectors": [[1.0, 0.0]]}
@@ -68,7 +67,7 @@ def test_equal_vectors_keep_their_order_and_zeros_are_near_to_nothing(folder: Pa
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_a_page_searches_while_one_types(folder: Path, corpus: SearchCorpus, dark: bool) -> None:
+def test_a_page_searches_while_one_types(folder, corpus, dark):
     keys = ["ArrowDown", "ArrowDown", "ArrowUp", "Enter", "Escape", "ArrowUp"]
     seen = ask("search_page.mjs", folder / "index.html", given={"queries": QUERIES, "keys": keys, "dark": dark})
     assert seen["asked"] == seen["errors"] == []
@@ -87,7 +86,7 @@ def test_a_page_searches_while_one_types(folder: Path, corpus: SearchCorpus, dar
     assert len(set(seen["colors"])) == 1, "results have the color of the text, in the light and in the dark"
 
 
-def test_integers_are_multiplied_exactly() -> None:
+def test_integers_are_multiplied_exactly():
     assert (
         ask("multiply_integers.mjs", given=[[1, 1, 1], [3, 5, 9], [2, 4, 8], [16, 3, 384], [32, 96, 1536]]) == [0] * 5
     )

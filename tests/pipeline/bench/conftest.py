@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import keras
 import pytest
 
@@ -11,7 +9,7 @@ from tests.model_files import write_file
 
 
 @pytest.fixture(scope="session")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def files(tmp_path_factory):
     """A folder with a task's `.tflite` and `.onnx` file, each complete by itself."""
     folder = tmp_path_factory.mktemp("files")
     keras.utils.set_random_seed(0)

@@ -2,8 +2,6 @@
 
 import json
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -17,7 +15,7 @@ from tests.pipeline.command_line import refused, said
 NO_FILE = "must be a .tflite, .onnx"
 
 
-def test_both_kinds_stand_side_by_side(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_kinds_stand_side_by_side(files, capsys):
     arguments = [str(files / "model.tflite"), str(files / "model.onnx"), "--threads", "1", "--answers", "10"]
     content = json.loads(said(capsys, "describe", "--time", *arguments, "--operations", "--json"))
     lite, onnx = content["files"]
@@ -44,24 +42,24 @@ def test_both_kinds_stand_side_by_side(files: Path, capsys: pytest.CaptureFixtur
     assert "model.onnx, 16 tokens" in shown
 
 
-def _text(files: Path, folder: Path) -> Path:
+def _text(files, folder):
     (folder / "text.tflite").write_text("some text")
     return folder / "text.tflite"
 
 
-def _damaged(files: Path, folder: Path) -> Path:
+def _damaged(files, folder):
     """The front of the model is gone, what is attached to it is not."""
     content = (files / "model.tflite").read_bytes()
     (folder / "model.tflite").write_bytes(b"nothing" * 100 + content[2000:])
     return folder / "model.tflite"
 
 
-def _cut(files: Path, folder: Path) -> Path:
+def _cut(files, folder):
     (folder / "model.onnx").write_bytes((files / "model.onnx").read_bytes()[:3000])
     return folder / "model.onnx"
 
 
-def _without_length(files: Path, folder: Path) -> Path:
+def _without_length(files, folder):
     with zipfile.ZipFile(folder / "model.tflite", "w") as archive:
         archive.writestr("task.json", '{"task": "classification", "max_length": "long"}')
         archive.writestr("vocab.txt", "a\n")
@@ -82,9 +80,7 @@ def _without_length(files: Path, folder: Path) -> Path:
         (_without_length, "must hold its vocabulary and a whole number as max_length"),
     ],
 )
-def test_what_is_no_file_from_here_is_one_line(
-    files: Path, tmp_path: Path, spoil: Callable[[Path, Path], Path], message: str
-) -> None:
+def test_what_is_no_file_from_here_is_one_line(files, tmp_path, spoil, message):
     with pytest.raises(InputError) as refused:
         inspect_file(spoil(files, tmp_path))
     assert message in str(refused.value)
@@ -101,22 +97,22 @@ def test_what_is_no_file_from_here_is_one_line(
         ({"operations": True, "here": False}, "--operations must be left out with --adb"),
     ],
 )
-def test_what_cannot_be_measured(options: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_measured(options, message, monkeypatch):
     monkeypatch.setattr(bench_files, "usable_processors", lambda: 4)
     with pytest.raises(InputError) as refused:
         BenchOptions(**options)
     assert str(refused.value).startswith(message)
 
 
-def test_rows_longer_than_a_file_reads_are_refused(files: Path) -> None:
+def test_rows_longer_than_a_file_reads_are_refused(files):
     with pytest.raises(InputError, match=r"--length must be at most 16 for .*model\.onnx, got 17"):
         bench([files / "model.onnx"], BenchOptions(lengths=(17,)))
 
 
-def test_a_process_that_falls_is_one_line(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_falls_is_one_line(files, monkeypatch):
     inspection, _ = inspect_file(files / "model.onnx")
 
-    def told_by(script: str) -> str:
+    def told_by(script):
         (files / "child.sh").write_text(f"#!/bin/sh\n{script}\n")
         (files / "child.sh").chmod(0o755)
         monkeypatch.setattr(bench_files.sys, "executable", str(files / "child.sh"))
@@ -139,7 +135,5 @@ def test_a_process_that_falls_is_one_line(files: Path, monkeypatch: pytest.Monke
         (["a.onnx", "--time", "--length", "2"], "--length must be at least 3 each, got [2]"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused(
-    capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
+def test_options_that_do_not_go_together_are_refused(capfd, arguments, message):
     assert refused(capfd, "describe", *arguments) == message

@@ -1,7 +1,5 @@
 """A phone behind adb: no phone is here, but what adb and LiteRT's benchmark tool print is known."""
 
-from pathlib import Path
-
 import pytest
 
 from components.dsl.errors import InputError
@@ -20,7 +18,7 @@ INFO: Memory footprint delta from the start of the tool (MB): init=6.36328 overa
 
 
 @pytest.fixture
-def adb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def adb(tmp_path, monkeypatch):
     """A folder whose `adb` keeps what it is asked, and prints what the files in it say."""
     folder = tmp_path / "adb"
     folder.mkdir()
@@ -42,7 +40,7 @@ esac
     return folder
 
 
-def test_each_signature_is_asked_with_each_number_of_threads(adb: Path, files: Path) -> None:
+def test_each_signature_is_asked_with_each_number_of_threads(adb, files):
     content = bench_on_phone([files / "model.tflite"], BenchOptions(threads=(1, 8), answers=50, here=False))
     assert content["phone"] == "abc123"
     calls = [line for line in (adb / "asked").read_text().splitlines() if "--graph" in line]
@@ -55,7 +53,7 @@ def test_each_signature_is_asked_with_each_number_of_threads(adb: Path, files: P
     assert phone_table(content).rows[0] == expected
 
 
-def test_the_tools_figures() -> None:
+def test_the_tools_figures():
     figures = read_run(PRINTED)
     assert figures["milliseconds"] == {"p50": 1.239, "p95": 1.247}
     assert figures["answers"] == 50
@@ -66,7 +64,7 @@ def test_the_tools_figures() -> None:
         read_run("some line\nnot a model\n")
 
 
-def test_no_phone_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_phone_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match=r"^--adb must find adb on the PATH, found none$"):
         find_phone()
@@ -81,13 +79,13 @@ def test_no_phone_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         ("tool", "no\n", "must find LiteRT's benchmark_model at /data/local/tmp/benchmark_model on abc123, found none"),
     ],
 )
-def test_what_is_missing_on_the_way_to_a_phone(adb: Path, file: str, content: str, message: str) -> None:
+def test_what_is_missing_on_the_way_to_a_phone(adb, file, content, message):
     (adb / file).write_text(content)
     with pytest.raises(InputError, match=message):
         find_phone()
 
 
-def test_of_several_phones_one_is_named(adb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_several_phones_one_is_named(adb, monkeypatch):
     (adb / "devices").write_text("a\tdevice\nb\tdevice\n")
     monkeypatch.setenv("ANDROID_SERIAL", "b")
     assert find_phone() == "b"
@@ -96,14 +94,14 @@ def test_of_several_phones_one_is_named(adb: Path, monkeypatch: pytest.MonkeyPat
         find_phone()
 
 
-def test_files_that_are_none_for_a_phone(adb: Path, files: Path) -> None:
+def test_files_that_are_none_for_a_phone(adb, files):
     with pytest.raises(InputError, match=r"must be given \.tflite files"):
         bench_on_phone([files / "model.onnx"], BenchOptions(here=False))
     with pytest.raises(InputError, match=r"--length must be of the signatures \[8, 16\] of .*, got 9"):
         bench_on_phone([files / "model.tflite"], BenchOptions(lengths=(9,), here=False))
 
 
-def test_a_failed_adb_is_told(adb: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_adb_is_told(adb, capfd):
     (adb / "adb").write_text("#!/bin/sh\necho 'no permissions' >&2\nexit 1\n")
     assert main(["describe", "--time", "model.tflite", "--adb"]) == 2
     assert capfd.readouterr().err == "error: adb devices must succeed, got no permissions\n"

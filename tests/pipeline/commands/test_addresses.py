@@ -10,11 +10,10 @@ import pytest
 from components.dsl.errors import InputError
 from components.objects.hub import pin_address, resolve_address
 from components.objects.mirror import CACHE_VARIABLE, root_address
-from components.objects.store import ObjectStore
 from pipeline.commands.command import absolute_path, open_addresses, refresh_commits
 from tests.components.objects.memory import ADDRESS, memory
 from tests.docs.commands import parse
-from tests.hub import Hub, hub
+from tests.hub import hub
 from tests.pipeline.command_line import refused
 from tests.pipeline.orchestrator.stand_in_roots import StandInRoots, register_roots
 
@@ -22,50 +21,50 @@ __all__ = ["hub", "memory"]
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def cache(tmp_path, monkeypatch):
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
 
 
-def open_options(*arguments: str) -> SimpleNamespace:
+def open_options(*arguments):
     options = SimpleNamespace(**parse([*arguments]).params)
     open_addresses(options)
     return options
 
 
-def test_a_root_becomes_its_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_root_becomes_its_mirror(monkeypatch):
     register_roots(monkeypatch, StandInRoots)
     root = open_options("show", "--root", ADDRESS).root
     assert root_address(root) == ADDRESS
 
 
-def test_files_and_folders_are_downloaded(memory: ObjectStore) -> None:
+def test_files_and_folders_are_downloaded(memory):
     memory.write("pushed/a/1/model.onnx", b"model")
     assert open_options("describe", f"{ADDRESS}/pushed/a/1/model.onnx").files[0].read_bytes() == b"model"
     assert (open_options("predict", f"{ADDRESS}/pushed/a/1", "text").model / "model.onnx").is_file()
 
 
-def test_errors_name_the_address_of_a_download(memory: ObjectStore, capfd: pytest.CaptureFixture[str]) -> None:
+def test_errors_name_the_address_of_a_download(memory, capfd):
     memory.write("pushed/a/1/notes.txt", b"no model")
     error = refused(capfd, "predict", f"{ADDRESS}/pushed/a/1", "text")
     assert f"{ADDRESS}/pushed/a/1" in error
     assert "cache" not in error
 
 
-def test_the_newest_run_of_an_artifact(memory: ObjectStore) -> None:
+def test_the_newest_run_of_an_artifact(memory):
     for run in (2, 10):
         memory.write(f"artifacts/write/text-0/{run}/text.txt", str(run).encode())
     folder = open_options("predict", f"{ADDRESS}/artifacts/write/text-0", "text").model
     assert (folder / "text.txt").read_text() == "10"
 
 
-def test_files_and_folders_of_the_hub_are_downloaded(hub: Hub) -> None:
+def test_files_and_folders_of_the_hub_are_downloaded(hub):
     hub.add("ann/small", {"model.onnx": b"model", "task.json": b"{}"})
     assert open_options("describe", "hf://ann/small/model.onnx").files[0].read_bytes() == b"model"
     folder = open_options("predict", "hf://ann/small", "text").model
     assert sorted(file.name for file in folder.iterdir()) == ["model.onnx", "task.json"]
 
 
-def test_an_address_stays_at_its_commit_until_a_refresh(hub: Hub) -> None:
+def test_an_address_stays_at_its_commit_until_a_refresh(hub):
     """Of a file that a command reads, and of the rows and the checkpoint of `init`; texts are no addresses."""
     repositories = [hub.add(name, {"task.json": b"old"}) for name in ("ann/small", "ann/other")]
     for expected, flag in ((b"old", ()), (b"old", ()), (b"new", ("--refresh",)), (b"new", ())):
@@ -98,9 +97,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_checkpoints_of_the_hub_that_cannot_be_used_are_one_line(
-    hub: Hub, tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_checkpoints_of_the_hub_that_cannot_be_used_are_one_line(hub, tmp_path, capfd, name):
     files, settings, message = REFUSED[name]
     if files is not None:
         texts = {"config.json": CONFIG, "vocab.txt": "[PAD]", **files}
@@ -115,12 +112,12 @@ def test_checkpoints_of_the_hub_that_cannot_be_used_are_one_line(
     assert not {"model.safetensors", "code.py"} & set(hub.downloads())
 
 
-def test_texts_stay_as_they_are() -> None:
+def test_texts_stay_as_they_are():
     assert open_options("predict", "model", "see s3://bucket/x", "s3://bucket/y").texts[1] == "s3://bucket/y"
     assert absolute_path("model") == Path.cwd() / "model"
 
 
-def test_outputs_and_unknown_schemes_are_refused() -> None:
+def test_outputs_and_unknown_schemes_are_refused():
     with pytest.raises(InputError, match=r"--out must be a file on this machine, got s3://bucket/page.html"):
         open_options("report", "--out", "s3://bucket/page.html")
     with pytest.raises(InputError, match=r"root must be a folder, or an address of a scheme .*, got ftp://bucket/x"):

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import os
-from pathlib import Path
 
 import pytest
 
@@ -21,7 +20,7 @@ from tests.pipeline.table_tasks import make_task
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def model(tmp_path):
     """The files of a pushed model that the command reads; the rows are those of `write_reviews`."""
     folder = tmp_path / "model"
     folder.mkdir()
@@ -33,14 +32,14 @@ def model(tmp_path: Path) -> Path:
     return folder
 
 
-def test_rows_like_those_of_training(tmp_path: Path, model: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_rows_like_those_of_training(tmp_path, model, capfd):
     printed = said(capfd, "check", tmp_path / "reviews.csv", "--against", model)
     assert "60 rows beside 60 training rows" in printed
     assert "the rows look like those that the model learnt from" in printed
     assert "differs" not in printed
 
 
-def test_planted_changes_have_status_3(tmp_path: Path, model: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_planted_changes_have_status_3(tmp_path, model, capfd):
     rows = tmp_path / "new.csv"
     rows.write_text((tmp_path / "reviews.csv").read_text().replace(",animal", ",[fish]").replace("cow", "да"))
     assert main(["check", str(rows), "--against", str(model)]) == 3
@@ -51,7 +50,7 @@ def test_planted_changes_have_status_3(tmp_path: Path, model: Path, capfd: pytes
     assert "new: Cyrillic" in printed
 
 
-def test_rows_without_labels(tmp_path: Path, model: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_rows_without_labels(tmp_path, model, capfd):
     rows = tmp_path / "new.csv"
     rows.write_text((tmp_path / "reviews.csv").read_text().replace("kind", "page"))
     assert "60 rows without labels beside 60 training rows" in said(capfd, "check", rows, "--against", model)
@@ -65,9 +64,7 @@ def test_rows_without_labels(tmp_path: Path, model: Path, capfd: pytest.CaptureF
         ("[]", "{model}/schema.json must hold the schema of labelled rows, got an error: "),
     ],
 )
-def test_models_without_a_schema_are_refused(
-    tmp_path: Path, model: Path, capfd: pytest.CaptureFixture[str], content: str | None, message: str
-) -> None:
+def test_models_without_a_schema_are_refused(tmp_path, model, capfd, content, message):
     (model / "schema.json").unlink()
     if content is not None:
         (model / "schema.json").write_text(content)
@@ -76,12 +73,12 @@ def test_models_without_a_schema_are_refused(
 
 
 @pytest.fixture
-def sure_model(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def sure_model(tmp_path, model, monkeypatch):
     """The model with a file that knows four words, calibrated on the rows of `write_reviews`."""
     numbers = {"cow": [2.0, 0.0], "hen": [4.0, 0.0], "oak": [0.0, 1.0], "the": [0.0, 3.0]}
     task = make_task(Classification, numbers, labels=["animal", "plant"])
 
-    def load(folder: Path) -> Classification:
+    def load(folder):
         os.write(2, b"INFO: what a runtime says as it opens a file\n")
         return task
 
@@ -92,9 +89,7 @@ def sure_model(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return model
 
 
-def test_confidences_like_those_for_validation_rows(
-    tmp_path: Path, sure_model: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_confidences_like_those_for_validation_rows(tmp_path, sure_model, capfd):
     assert main(["check", str(tmp_path / "reviews.csv"), "--against", str(sure_model)]) == 0
     printed = capfd.readouterr()
     assert printed.err == ""
@@ -104,9 +99,7 @@ def test_confidences_like_those_for_validation_rows(
 
 
 @pytest.mark.parametrize("labels", [",animal", ",fish"])
-def test_planted_doubt_has_status_3(
-    tmp_path: Path, sure_model: Path, capfd: pytest.CaptureFixture[str], labels: str
-) -> None:
+def test_planted_doubt_has_status_3(tmp_path, sure_model, capfd, labels):
     rows = tmp_path / "new.csv"
     text = (tmp_path / "reviews.csv").read_text().replace(",animal", labels)
     rows.write_text(text.replace("cow", "owl").replace("oak", "elm").replace("hen", "fox").replace(" the", " one"))
@@ -118,16 +111,14 @@ def test_planted_doubt_has_status_3(
 
 
 @pytest.mark.parametrize("content", [None, {"calibration": None}])
-def test_models_without_probabilities_leave_confidences_out(
-    tmp_path: Path, sure_model: Path, capfd: pytest.CaptureFixture[str], content: object
-) -> None:
+def test_models_without_probabilities_leave_confidences_out(tmp_path, sure_model, capfd, content):
     (sure_model / "metrics.json").unlink()
     if content is not None:
         (sure_model / "metrics.json").write_text(json.dumps(content))
     assert said(capfd, "check", tmp_path / "reviews.csv", "--against", sure_model).count("confidences") == 0
 
 
-def test_damaged_metrics_are_refused(tmp_path: Path, sure_model: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_damaged_metrics_are_refused(tmp_path, sure_model, capfd):
     (sure_model / "metrics.json").write_text('{"calibration": {"temperature": null}}')
     line = refused(capfd, "check", tmp_path / "reviews.csv", "--against", sure_model)
     assert line.endswith(f"whose confidences can be compared, got {sure_model}: the entry 'confidences' is missing")

@@ -9,7 +9,7 @@ import pytest
 from pipeline.cli import command_groups
 
 
-def complete(line: str) -> set[str]:
+def complete(line):
     """The candidates for the last word of a line."""
     words = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" ")), "_KERAS_BERT_EDGE_COMPLETE": "bash_complete"}
     done = subprocess.run(
@@ -28,5 +28,5 @@ def complete(line: str) -> set[str]:
         ("keras-bert-edge predict model --prompt q", {"query"}),
     ],
 )
-def test_commands_options_and_values_are_completed(line: str, candidates: set[str]) -> None:
+def test_commands_options_and_values_are_completed(line, candidates):
     assert complete(line) == candidates

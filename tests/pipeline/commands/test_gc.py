@@ -1,16 +1,12 @@
 """`gc` on the command line: what it does beside a run."""
 
-from pathlib import Path
-
-import pytest
-
 from pipeline.cli import main
 from pipeline.orchestrator.root import locked_root
 from tests.pipeline.command_line import said
 from tests.pipeline.provenance.made_up import Jobs
 
 
-def test_a_dry_run_does_not_wait_for_a_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_does_not_wait_for_a_run(tmp_path, capfd):
     jobs = Jobs(tmp_path)
     jobs.run("old", push=False)
     jobs.run("new", push=False)

@@ -4,8 +4,6 @@ import errno
 import json
 import os
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -29,14 +27,12 @@ EXPECTED = {
 
 
 @pytest.fixture
-def checkpoint(tmp_path: Path) -> str:
+def checkpoint(tmp_path):
     return str(write_checkpoint(tmp_path / "checkpoint"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_job_for_each_kind_of_data_is_accepted_by_run(
-    tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str], kind: str
-) -> None:
+def test_a_job_for_each_kind_of_data_is_accepted_by_run(tmp_path, checkpoint, capfd, kind):
     rows, job = KINDS[kind](tmp_path), tmp_path / "job.toml"
     assert main(["init", str(rows), "--checkpoint", checkpoint, "--out", str(job)]) == 0
     source = load_settings(job).examples
@@ -46,9 +42,7 @@ def test_a_job_for_each_kind_of_data_is_accepted_by_run(
     assert not (tmp_path / "root").exists()
 
 
-def test_what_was_seen_stands_in_the_job_and_on_the_screen(
-    tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_seen_stands_in_the_job_and_on_the_screen(tmp_path, checkpoint, capfd):
     rows = write_reviews(tmp_path)
     first = rows.read_text().splitlines()[1].split(",")
     # Planted: the first text once more with its label in other case, and once with another label.
@@ -69,21 +63,18 @@ def test_what_was_seen_stands_in_the_job_and_on_the_screen(
     assert f"next: keras-bert-edge run '{job}' --dry-run\n" in printed
     settings = load_settings(job)
     assert settings.max_length == 16
-    assert settings.student is not None
     assert settings.student.num_layers == 2
     assert settings.fine_tuning.epochs == 10.0
 
 
-def test_a_vocabulary_that_does_not_suit_is_named(
-    tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_vocabulary_that_does_not_suit_is_named(tmp_path, checkpoint, capfd):
     rows = write_reviews(tmp_path)
     rows.write_text(rows.read_text().replace("cow", "корова"))
     assert main(["init", str(rows), "--checkpoint", checkpoint, "--out", str(tmp_path / "job.toml")]) == 0
     assert "a checkpoint with another vocabulary (--checkpoint) would read more" in capfd.readouterr().out
 
 
-def test_a_job_is_replaced_only_with_a_flag(tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_job_is_replaced_only_with_a_flag(tmp_path, checkpoint, capfd):
     job = tmp_path / "job.toml"
     job.write_text("mine")
     arguments = ["init", str(write_reviews(tmp_path)), "--checkpoint", checkpoint, "--out", str(job)]
@@ -94,8 +85,8 @@ def test_a_job_is_replaced_only_with_a_flag(tmp_path: Path, checkpoint: str, cap
     assert [name for name in os.listdir(tmp_path) if name.startswith(".")] == []
 
 
-def _rows(content: str, name: str = "rows.csv") -> Callable[[Path], Path]:
-    def write(folder: Path) -> Path:
+def _rows(content, name="rows.csv"):
+    def write(folder):
         (folder / name).write_bytes(content.encode("latin-1"))
         return folder / name
 
@@ -172,20 +163,14 @@ TEXTS = make_texts(60)
         (lambda folder: folder / "none.csv", "the rows must be a file or a folder that exists, got {rows}"),
     ],
 )
-def test_bad_rows_are_one_clear_line(
-    tmp_path: Path,
-    checkpoint: str,
-    capfd: pytest.CaptureFixture[str],
-    write: Callable[[Path], Path],
-    message: str,
-) -> None:
+def test_bad_rows_are_one_clear_line(tmp_path, checkpoint, capfd, write, message):
     rows, job = write(tmp_path), tmp_path / "job.toml"
     line = refused(capfd, "init", rows, "--checkpoint", checkpoint, "--out", job)
     assert line.startswith(message.format(rows=rows))
     assert not job.exists()
 
 
-def test_columns_and_the_task_can_be_named(tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_columns_and_the_task_can_be_named(tmp_path, checkpoint, capfd):
     rows, job = write_reviews(tmp_path), tmp_path / "job.toml"
     arguments = ["init", str(rows), "--checkpoint", checkpoint, "--out", str(job)]
     line = refused(capfd, *arguments, "--label", "kinds")
@@ -211,9 +196,7 @@ def test_columns_and_the_task_can_be_named(tmp_path: Path, checkpoint: str, capf
         ),
     ],
 )
-def test_choices_that_no_source_reads_are_one_line(
-    tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str], rows: str, options: list[str], message: str
-) -> None:
+def test_choices_that_no_source_reads_are_one_line(tmp_path, checkpoint, capfd, rows, options, message):
     file = tmp_path / "rows.csv"
     file.write_text(rows.format(one=TEXTS[0], two=TEXTS[1]))
     job = tmp_path / "job.toml"
@@ -310,9 +293,7 @@ WINES = [f"{text},{'ab'[n % 2]} b,{n},{80 + n % 18}" for n, text in enumerate(TE
         ),
     ],
 )
-def test_what_tables_usually_hold_is_guessed(
-    tmp_path: Path, checkpoint: str, name: str, content: str, options: list[str], fields: dict[str, object]
-) -> None:
+def test_what_tables_usually_hold_is_guessed(tmp_path, checkpoint, name, content, options, fields):
     rows, job = tmp_path / "rows.csv", tmp_path / "job.toml"
     rows.write_text(content.rstrip('"'))
     assert main(["init", str(rows), "--checkpoint", checkpoint, "--out", str(job), *options]) == 0
@@ -329,9 +310,7 @@ def test_what_tables_usually_hold_is_guessed(
         (("B-x", "L-x", "O", "U-y"), "L-y", "the tag 'L-y' must follow B-y or I-y, got 'O' before it"),
     ],
 )
-def test_a_wrong_tag_changes_no_scheme(
-    tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str], tags: tuple[str, ...], wrong: str, scheme: str
-) -> None:
+def test_a_wrong_tag_changes_no_scheme(tmp_path, checkpoint, capfd, tags, wrong, scheme):
     rows, job = tmp_path / "rows.conll", tmp_path / "job.toml"
     sentences = [[wrong, *tags] if place == 6 else ["O", *tags] for place in range(60)]
     blocks = [
@@ -348,9 +327,7 @@ def test_a_wrong_tag_changes_no_scheme(
         assert refused(capfd, *arguments) == f"{rows} line 37: {scheme}"
 
 
-def test_other_readings_are_named_with_their_flags(
-    tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_other_readings_are_named_with_their_flags(tmp_path, checkpoint, capfd):
     rows, arguments = tmp_path / "rows.csv", ["init", str(tmp_path / "rows.csv"), "--checkpoint", checkpoint]
     lines = [f"{text[:9]} {n};{text};{'ab'[n % 2]}|{'cd'[n % 4 // 2]}" for n, text in enumerate(TEXTS)]
     rows.write_text("\n".join(["a title;synopsis;label", *lines]))
@@ -360,7 +337,7 @@ def test_other_readings_are_named_with_their_flags(
     assert "4 different values that are names (--task multi_label reads several labels, separated by '|')" in printed
 
 
-def test_labels_that_occur_once_are_named(tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_labels_that_occur_once_are_named(tmp_path, checkpoint, capfd):
     rows, job = write_reviews(tmp_path), tmp_path / "job.toml"
     rows.write_text(rows.read_text() + "60,an old cow,anmal\n")
     assert main(["init", str(rows), "--checkpoint", checkpoint, "--out", str(job)]) == 0
@@ -370,7 +347,7 @@ def test_labels_that_occur_once_are_named(tmp_path: Path, checkpoint: str, capfd
 @pytest.mark.parametrize(
     ("columns", "options"), [("Query,Passage,negative", []), ("Question,Document,neg", ["--task", "retrieval"])]
 )
-def test_a_job_for_queries_and_passages(tmp_path: Path, checkpoint: str, columns: str, options: list[str]) -> None:
+def test_a_job_for_queries_and_passages(tmp_path, checkpoint, columns, options):
     rows, job = tmp_path / "rows.csv", tmp_path / "job.toml"
     lines = [f"{text},{' '.join([text] * 3)},{text} {text}" for text in TEXTS]
     rows.write_text("\n".join([columns, *lines]))
@@ -382,10 +359,8 @@ def test_a_job_for_queries_and_passages(tmp_path: Path, checkpoint: str, columns
     assert settings.max_length == 24
 
 
-def test_a_file_system_without_hard_links(
-    tmp_path: Path, checkpoint: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def refuse(*_: object, **__: object) -> None:
+def test_a_file_system_without_hard_links(tmp_path, checkpoint, monkeypatch, capfd):
+    def refuse(*_, **__):
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)
@@ -399,14 +374,14 @@ def test_a_file_system_without_hard_links(
     assert [name for name in os.listdir(tmp_path) if name.startswith(".")] == []
 
 
-def test_half_a_character_is_one_line(tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_half_a_character_is_one_line(tmp_path, checkpoint, capfd):
     file = tmp_path / "rows.jsonl"
     file.write_text("".join(f'{{"text": "{text} \\ud800", "label": "cow"}}\n' for text in TEXTS))
     line = refused(capfd, "init", file, "--checkpoint", checkpoint, "--out", tmp_path / "job.toml")
     assert line.startswith(f"{file} line 1: field 'text' must be valid Unicode")
 
 
-def test_the_scale_is_the_largest_similarity_of_all_splits(tmp_path: Path, checkpoint: str) -> None:
+def test_the_scale_is_the_largest_similarity_of_all_splits(tmp_path, checkpoint):
     pairs = zip(TEXTS, TEXTS[::-1], strict=True)
     lines = [f"{first},{second},0.{place % 9}" for place, (first, second) in enumerate(pairs)]
     train, test, job = tmp_path / "pairs.csv", tmp_path / "test.csv", tmp_path / "job.toml"

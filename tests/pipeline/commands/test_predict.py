@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,17 +23,17 @@ from tests.pipeline.table_tasks import make_task
 
 
 @pytest.fixture
-def classifier(monkeypatch: pytest.MonkeyPatch) -> Classification:
+def classifier(monkeypatch):
     task = make_task(Classification, {"cow": [2, 0], "oak": [0, 2]}, labels=["animal", "plant"], max_length=8)
     monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda folder: task)
     return task
 
 
-def type_in(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+def type_in(monkeypatch, content):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
 
-def test_predict_tells_of_long_texts(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_predict_tells_of_long_texts(monkeypatch, capfd):
     task = make_task(Classification, {"cow": [2, 0], "oak": [0, 2]}, labels=["animal", "plant"], max_length=8)
     monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda folder: task)
     texts = ["cow " * 18, "oak " * 6, "oak " * 7]
@@ -51,9 +50,7 @@ def test_predict_tells_of_long_texts(monkeypatch: pytest.MonkeyPatch, capfd: pyt
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_characters_that_the_output_cannot_encode_are_escaped(
-    monkeypatch: pytest.MonkeyPatch, classifier: Classification, tmp_path: Path, encoding: str
-) -> None:
+def test_characters_that_the_output_cannot_encode_are_escaped(monkeypatch, classifier, tmp_path, encoding):
     for name in ("stdout", "stderr"):
         monkeypatch.setattr(sys, name, io.TextIOWrapper(io.BytesIO(), encoding=encoding))
     assert main(["predict", "folder", "cow \u65e5"]) == 0
@@ -68,9 +65,7 @@ def test_characters_that_the_output_cannot_encode_are_escaped(
     assert f"--out must be a name in UTF-8, got '{tmp_path}/\\udcc3.csv'" in written["stderr"]
 
 
-def test_a_single_text_is_a_query_or_a_passage(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], classifier: Classification
-) -> None:
+def test_a_single_text_is_a_query_or_a_passage(monkeypatch, capfd, classifier):
     line = refused(capfd, "predict", "folder", "cow", "--prompt", "query")
     assert line == "--prompt is only allowed for embedding and retrieval, got it for classification"
     numbers = {"cow": [1.0, 0.0], "oak": [0.0, 1.0], "the": [0.0, 4.0]}
@@ -84,9 +79,7 @@ def test_a_single_text_is_a_query_or_a_passage(
     assert line == "--prompt must be left out with --second: a pair is a query and a passage"
 
 
-def test_a_tagger_gives_each_word_its_tag(
-    classifier: Classification, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tagger_gives_each_word_its_tag(classifier, capfd, monkeypatch):
     line = refused(capfd, "predict", "folder", "cow", "--words")
     assert line == "--words is only allowed for token_classification, got it for classification"
     numbers = {"cow": [0, 2], "oak": [2, 0], "the": [2, 0]}
@@ -95,9 +88,7 @@ def test_a_tagger_gives_each_word_its_tag(
     assert said(capfd, "predict", "folder", "the cow", "--words") == "the/O cow/B-animal\n"
 
 
-def test_codes_of_vectors_are_those_of_tables(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path, classifier: Classification
-) -> None:
+def test_codes_of_vectors_are_those_of_tables(capfd, tmp_path, classifier):
     with pytest.raises(InputError, match=r"^--vectors is only allowed for embedding and retrieval, got it for class"):
         open_task(Path("folder"), vectors="int8")
     line = refused(capfd, "predict", "folder", "cow", "--vectors", "int8")
@@ -108,7 +99,7 @@ def test_codes_of_vectors_are_those_of_tables(
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_predict_needs_what_the_task_needs(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_predict_needs_what_the_task_needs(monkeypatch, capfd):
     task = make_task(QuestionAnswering, {"cow": [9, 9]}, max_length=32, stride=8, max_query_length=8)
     monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda folder: task)
     line = refused(capfd, "predict", "folder", "the ?")
@@ -118,9 +109,7 @@ def test_predict_needs_what_the_task_needs(monkeypatch: pytest.MonkeyPatch, capf
     assert said(capfd, "predict", "folder", "the ?", "--second", "the cow the").startswith("cow\t")
 
 
-def test_texts_are_read_from_standard_input(
-    classifier: Classification, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_texts_are_read_from_standard_input(classifier, monkeypatch, capfd):
     capfd.readouterr()
     type_in(monkeypatch, "the cow\r\nthe oak\u2028\n".encode())
     assert main(["predict", "folder", "-"]) == 0
@@ -150,20 +139,13 @@ def test_texts_are_read_from_standard_input(
         (b"\xff", None, "standard input must be UTF-8: "),
     ],
 )
-def test_lines_that_cannot_be_asked(
-    content: bytes,
-    pairs: bool | None,
-    message: str,
-    classifier: Classification,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_lines_that_cannot_be_asked(content, pairs, message, classifier, monkeypatch, capfd):
     type_in(monkeypatch, content)
     classifier.pairs = pairs
     assert refused(capfd, "predict", "folder", "-").startswith(message)
 
 
-def test_a_path_is_no_text(tmp_path: Path, classifier: Classification, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_path_is_no_text(tmp_path, classifier, capfd):
     (tmp_path / "data.tsv").write_text("the cow")
     file = str(tmp_path / "data.tsv")
     expected = (
@@ -177,15 +159,13 @@ def test_a_path_is_no_text(tmp_path: Path, classifier: Classification, capfd: py
     assert refused(capfd, "predict", "folder", tmp_path) == f"TEXT must be a text, got the folder {tmp_path}"
 
 
-def test_a_word_may_be_the_name_of_a_folder(
-    tmp_path: Path, classifier: Classification, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_word_may_be_the_name_of_a_folder(tmp_path, classifier, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cow").mkdir()
     assert said(capfd, "predict", "folder", "cow").startswith("animal\t")
 
 
-def test_an_empty_text_is_answered_with_a_note(classifier: Classification, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_text_is_answered_with_a_note(classifier, capfd):
     capfd.readouterr()
     assert main(["predict", "folder", ""]) == 0
     printed = capfd.readouterr()
@@ -194,7 +174,7 @@ def test_an_empty_text_is_answered_with_a_note(classifier: Classification, capfd
 
 
 @pytest.fixture
-def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def table(tmp_path, monkeypatch):
     """A table in the working directory, and a model beside it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model.onnx").write_text("a stand-in")
@@ -202,9 +182,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "rows.csv"
 
 
-def test_a_table_is_answered_in_columns_beside_its_own(
-    classifier: Classification, table: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_is_answered_in_columns_beside_its_own(classifier, table, capfd):
     capfd.readouterr()
     arguments = ["predict", "model.onnx", "--table", "*.csv", "--text", "text", "--out", "out.jsonl"]
     assert main([*arguments, "--prefix", "model_", "--set", "beam.workers=1"]) == 0
@@ -249,35 +227,27 @@ TABLE = ("--table", "rows.csv", "--text", "text", "--out", "out.csv")
         ((*TABLE[:3], "txt", *TABLE[4:]), "the table {table} has no column 'txt'; did you mean 'text'?"),
     ],
 )
-def test_options_of_tables_that_do_not_go_together(
-    arguments: tuple[str, ...],
-    message: str,
-    classifier: Classification,
-    table: Path,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_options_of_tables_that_do_not_go_together(arguments, message, classifier, table, capfd):
     assert refused(capfd, "predict", "model.onnx", *arguments).startswith(message.format(table=table))
     assert sorted(path.name for path in table.parent.iterdir()) == ["model.onnx", "rows.csv"]
 
 
-def test_a_model_that_is_none(table: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_model_that_is_none(table, capfd):
     for model in ("rows.csv", "missing.onnx", "."):
         line = refused(capfd, "predict", model, *TABLE)
         assert str(table.parent) in line
         assert not (table.parent / "out.csv").exists()
 
 
-def test_the_table_beam_of_a_job_says_where_rows_are_answered(table: Path) -> None:
+def test_the_table_beam_of_a_job_says_where_rows_are_answered(table):
     (table.parent / "job.toml").write_text('name = "any"\n[beam]\nrunner = "FlinkRunner"\n[student]\nlayers = "x"\n')
     beam = load_beam(table.parent / "job.toml", ["beam.workers=3"])
     assert (beam.runner, beam.workers) == ("FlinkRunner", 3)
     assert load_beam(None) == BeamOptions()
 
 
-def test_a_full_disk_is_told_with_the_way_on(
-    classifier: Classification, table: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def fail(*_: Any, **__: Any) -> None:
+def test_a_full_disk_is_told_with_the_way_on(classifier, table, monkeypatch, capfd):
+    def fail(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     for name in ("cut_table", "PartWriter.write", "join_parts"):
@@ -289,10 +259,8 @@ def test_a_full_disk_is_told_with_the_way_on(
     assert main(["predict", "model.onnx", *TABLE, "--prefix", "model_"]) == 0
 
 
-def test_a_worker_that_fails_is_one_line(
-    classifier: Classification, table: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def fail(*_: Any, **__: Any) -> None:
+def test_a_worker_that_fails_is_one_line(classifier, table, monkeypatch, capfd):
+    def fail(*_, **__):
         raise RuntimeError("the worker\nfell over")
 
     monkeypatch.setattr("components.answers.answer_table.run_over", fail)
@@ -304,9 +272,7 @@ def test_a_worker_that_fails_is_one_line(
     )
 
 
-def test_a_reader_that_has_enough_is_no_error(
-    classifier: Classification, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_reader_that_has_enough_is_no_error(classifier, monkeypatch, capfd):
     reading, writing = os.pipe()
     os.close(reading)
     type_in(monkeypatch, b"the cow\n" * 5)

@@ -15,15 +15,13 @@ from tests.pipeline.command_line import said
 COMMANDS = [name for names in command_groups().values() for name in names]
 
 
-def _help(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def _help(capsys, *arguments):
     return said(capsys, *arguments, "--help")
 
 
 @pytest.mark.parametrize("columns", ["80", "200"])
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_help_of_a_command_fits_80_columns_and_shows_an_example_that_parses(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str, name: str
-) -> None:
+def test_the_help_of_a_command_fits_80_columns_and_shows_an_example_that_parses(capsys, monkeypatch, columns, name):
     monkeypatch.setenv("COLUMNS", columns)
     text = _help(capsys, name)
     assert max(map(len, text.splitlines())) <= 80
@@ -35,9 +33,7 @@ def test_the_help_of_a_command_fits_80_columns_and_shows_an_example_that_parses(
     assert shlex.split(command.example) == typed[1:]
 
 
-def test_help_lists_every_command_on_one_screen(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_lists_every_command_on_one_screen(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     text = _help(capsys)
     lines = text.splitlines()
@@ -49,7 +45,7 @@ def test_help_lists_every_command_on_one_screen(
         assert [line.split()[0] for line in below[: len(names)]] == list(names)
 
 
-def test_a_long_example_goes_on_in_the_next_line() -> None:
+def test_a_long_example_goes_on_in_the_next_line():
     example = 'describe runs/pushed/reviews/1/model.tflite --time --length 32 --length 128 --name "two words"'
     assert wrap_example(example).splitlines() == [
         "keras-bert-edge describe runs/pushed/reviews/1/model.tflite --time \\",
@@ -57,7 +53,7 @@ def test_a_long_example_goes_on_in_the_next_line() -> None:
     ]
 
 
-def test_init_drafts_every_task() -> None:
+def test_init_drafts_every_task():
     assert tuple(TASK_ROWS) == TASKS
 
 
@@ -71,7 +67,7 @@ def test_init_drafts_every_task() -> None:
         ("step fine_tune --run 7 job.toml", {"step": "fine_tune", "settings": Path.cwd() / "job.toml"}),
     ],
 )
-def test_options_may_stand_anywhere(line: str, values: dict[str, object]) -> None:
+def test_options_may_stand_anywhere(line, values):
     options = parse(line.split()).params
     assert {name: options[name] for name in values} == values
 
@@ -90,7 +86,7 @@ def test_options_may_stand_anywhere(line: str, values: dict[str, object]) -> Non
         ("check rows.csv", "Missing option '--against'."),
     ],
 )
-def test_what_cannot_be_read_is_refused(capsys: pytest.CaptureFixture[str], line: str, message: str) -> None:
+def test_what_cannot_be_read_is_refused(capsys, line, message):
     assert main(line.split()) == 2
     name = "" if "command" in message else f" {line.split()[0]}"
     assert capsys.readouterr().err == f"error: {message} (see {PROGRAM}{name} --help)\n"

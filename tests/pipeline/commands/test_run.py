@@ -1,15 +1,12 @@
 """`run` on the command line: what it says after the steps, which are made up."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from components.artifacts.evaluation import Blessing, Decision
 from components.artifacts.pushed import PUSHED_FILE, Pushed
 from components.artifacts.standard import EdgeModel
-from components.dsl.artifact import Artifact
 from pipeline.cli import main
 from pipeline.orchestrator.runner import RunResult, StepResult
 from tests.tiny_job import write_job
@@ -18,25 +15,23 @@ NOT_COMPARED = "not compared: the version before, tiny/1, cannot be opened: dama
 
 
 @pytest.fixture
-def edge(tmp_path: Path) -> EdgeModel:
+def edge(tmp_path):
     artifact = EdgeModel(tmp_path / "edge")
     artifact.path.mkdir()
     return artifact
 
 
-def run(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], folder: Path, *edges: EdgeModel
-) -> list[str]:
+def run(monkeypatch, capfd, folder, *edges):
     """What a finished run says on standard error, with these exports."""
     blessing, pushed = Blessing(folder / "blessing"), Pushed(folder / "push")
     for artifact in (blessing, pushed):
         artifact.path.mkdir()
     blessing.write(Decision(True, ["yes: tflite int8 accuracy 90.00 must be at least 0.00", NOT_COMPARED]))
     pushed.write_json(PUSHED_FILE, {"path": str(folder), "version": 1, "files": {}})
-    outputs: list[Artifact] = [*edges, blessing, pushed]
+    outputs = [*edges, blessing, pushed]
     steps = [StepResult(f"step-{number}", "ran", 1.0, {"out": output}) for number, output in enumerate(outputs)]
 
-    def run_pipeline(*_: Any, **__: Any) -> RunResult:
+    def run_pipeline(*_, **__):
         return RunResult(1, folder, "done", tuple(steps))
 
     monkeypatch.setattr("pipeline.orchestrator.runner.run_pipeline", run_pipeline)
@@ -45,21 +40,12 @@ def run(
     return capfd.readouterr().err.splitlines()
 
 
-def test_a_version_that_could_not_be_compared_is_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_version_that_could_not_be_compared_is_a_warning(tmp_path, monkeypatch, capfd):
     assert run(monkeypatch, capfd, tmp_path) == [f"warning: {NOT_COMPARED}"]
 
 
 @pytest.mark.parametrize(("share", "is_said"), [(0.0625, True), (0.0, False), (None, False)])
-def test_other_ids_in_mediapipe_are_a_warning_of_the_run(
-    tmp_path: Path,
-    edge: EdgeModel,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    share: float | None,
-    is_said: bool,
-) -> None:
+def test_other_ids_in_mediapipe_are_a_warning_of_the_run(tmp_path, edge, monkeypatch, capfd, share, is_said):
     records = {} if share is None else {"model_mediapipe.tflite": {"texts_with_other_ids": share}}
     edge.file("export.json").write_text(json.dumps(records))
     message = (

@@ -1,7 +1,5 @@
 """The columns of a table as `init` sees them: a sample of all rows, wherever they stand."""
 
-from pathlib import Path
-
 import pytest
 
 from pipeline.draft import columns
@@ -9,7 +7,7 @@ from pipeline.draft.source import DraftRequest, guess_source
 from tests.pipeline.draft.tiny_rows import make_texts
 
 
-def write_sorted(folder: Path, labels: list[str], name: str = "rows.csv") -> Path:
+def write_sorted(folder, labels, name="rows.csv"):
     """A table that is sorted by its labels, as exports of databases are."""
     rows = (
         f"{row},{text},{label}\n"
@@ -19,18 +17,18 @@ def write_sorted(folder: Path, labels: list[str], name: str = "rows.csv") -> Pat
     return folder / name
 
 
-def draft_request(rows: Path) -> DraftRequest:
+def draft_request(rows):
     return DraftRequest(str(rows))
 
 
 @pytest.fixture
-def _small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+def _small_sample(monkeypatch):
     monkeypatch.setattr(columns, "_ROWS", 30)
 
 
 @pytest.mark.usefixtures("_small_sample")
 @pytest.mark.parametrize(("labels", "task"), [(["a", "b"], "classification"), ([*map(str, range(30))], "regression")])
-def test_labels_of_a_sorted_table(tmp_path: Path, labels: list[str], task: str) -> None:
+def test_labels_of_a_sorted_table(tmp_path, labels, task):
     table = write_sorted(tmp_path, labels * (240 // len(labels)))
     sample = {column.name: column for column in columns.read_sample([str(table)])}
     assert 20 < len(sample["label"].values) < 60
@@ -41,14 +39,14 @@ def test_labels_of_a_sorted_table(tmp_path: Path, labels: list[str], task: str) 
 
 
 @pytest.mark.usefixtures("_small_sample")
-def test_labels_that_alternate(tmp_path: Path) -> None:
+def test_labels_that_alternate(tmp_path):
     rows = (f"{text},{'ab'[row % 2]}" for row, text in enumerate(make_texts(240)))
     (tmp_path / "rows.csv").write_text("\n".join(["review,label", *rows]))
     guess = guess_source(draft_request(tmp_path / "rows.csv"))
     assert "label: column 'label', 2 different values" in guess.reasons
 
 
-def test_labels_of_files_that_have_one_each(tmp_path: Path) -> None:
+def test_labels_of_files_that_have_one_each(tmp_path):
     for name in "ab":
         write_sorted(tmp_path, [name] * 8, f"{name}.csv")
     guess = guess_source(draft_request(tmp_path))
@@ -56,5 +54,5 @@ def test_labels_of_files_that_have_one_each(tmp_path: Path) -> None:
     assert "label: column 'label', 2 different values" in guess.reasons
 
 
-def test_labels_are_counted_without_white_space() -> None:
+def test_labels_are_counted_without_white_space():
     assert columns.TableColumn("label", ["a", " a", "b "]).count_distinct() == 2

@@ -1,7 +1,6 @@
 """A job that `init` wrote runs from its rows to a pushed model, with their schema."""
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ from tests.components.tuning_job import write_checkpoint
 from tests.pipeline.draft.tiny_rows import write_reviews
 
 
-def test_long_answers_of_a_conflict_are_shown_where_they_are_different() -> None:
+def test_long_answers_of_a_conflict_are_shown_where_they_are_different():
     words = tuple(f"w{number}" for number in range(60))
     tags = [("O",) * 50 + (tag,) + ("O",) * 9 for tag in ("B-cow", "O", "B-hen")]
     rows = [Sentence(words, row) for row in tags]
@@ -29,7 +28,7 @@ def test_long_answers_of_a_conflict_are_shown_where_they_are_different() -> None
     assert line.endswith(f": '...{before}B-cow{after}' and '...{before}O{after}' and 1 more")
 
 
-def run_written_job(folder: Path, count: int, *settings: str) -> tuple[Path, Path]:
+def run_written_job(folder, count, *settings):
     """A job that `init` wrote for so many reviews runs to its end; gives the rows and the root."""
     write_checkpoint(folder)
     rows, job, root = write_reviews(folder, count), folder / "job.toml", folder / "root"
@@ -42,7 +41,7 @@ def run_written_job(folder: Path, count: int, *settings: str) -> tuple[Path, Pat
 
 
 @pytest.mark.long
-def test_a_written_job_runs_to_the_end(tmp_path: Path) -> None:
+def test_a_written_job_runs_to_the_end(tmp_path):
     rows, root = run_written_job(tmp_path, 400, "quantization.xla=off")
     pushed = root / "pushed" / "reviews" / "1"
     assert (pushed / "model.tflite").is_file()
@@ -52,7 +51,7 @@ def test_a_written_job_runs_to_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_job_of_few_rows_runs_to_the_end(tmp_path: Path) -> None:
+def test_a_job_of_few_rows_runs_to_the_end(tmp_path):
     _, root = run_written_job(tmp_path, 30)
     assert {"pair_examples", "fine_tune", "fit_head"} <= {folder.name for folder in (root / "artifacts").iterdir()}
     assert "pair_examples" in (root / "reports" / "1.html").read_text()
@@ -67,5 +66,5 @@ def test_a_job_of_few_rows_runs_to_the_end(tmp_path: Path) -> None:
         ("/é.csv", "model"),
     ],
 )
-def test_names_of_jobs(path: str, name: str) -> None:
+def test_names_of_jobs(path, name):
     assert name_job(path) == name

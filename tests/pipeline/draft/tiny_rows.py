@@ -2,8 +2,6 @@
 
 import json
 import random
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +15,7 @@ WORDS = (*ANIMALS, *PLANTS, *OTHERS)
 SIZES = {"num_hidden_layers": 4, "hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 2}
 
 
-def write_checkpoint(folder: Path, **changes: object) -> Path:
+def write_checkpoint(folder, **changes):
     """A folder in Hugging Face's format, as far as a job is checked by it before it runs."""
     folder.mkdir()
     rates = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob", "initializer_range"), 0.1)
@@ -31,28 +29,28 @@ def write_checkpoint(folder: Path, **changes: object) -> Path:
     return folder
 
 
-def make_texts(count: int, seed: int = 0) -> list[str]:
+def make_texts(count, seed=0):
     """Different texts of four to seven words."""
     rng = random.Random(seed)
-    texts: dict[str, None] = {}
+    texts = {}
     while len(texts) < count:
         texts[" ".join(rng.choices(WORDS, k=rng.randint(4, 7)))] = None
     return list(texts)
 
 
-def topic(text: str) -> str:
+def topic(text):
     """Whether a text is more about animals or about plants."""
     words = text.split()
     return "animal" if sum(word in ANIMALS for word in words) >= sum(word in PLANTS for word in words) else "plant"
 
 
-def write_reviews(folder: Path, count: int = 60) -> Path:
+def write_reviews(folder, count=60):
     """Texts and labels as CSV."""
     lines = ["id,review,kind"] + [f"{place},{text},{topic(text)}" for place, text in enumerate(make_texts(count))]
     return _write(folder / "reviews.csv", "\n".join(lines))
 
 
-def write_text_pairs(folder: Path) -> Path:
+def write_text_pairs(folder):
     """Pairs and labels as TSV."""
     texts = make_texts(120)
     rows = [
@@ -62,13 +60,13 @@ def write_text_pairs(folder: Path) -> Path:
     return _write(folder / "pairs.tsv", "\n".join(["sentence1\tsentence2\tlabel", *rows]))
 
 
-def write_numbers(folder: Path) -> Path:
+def write_numbers(folder):
     """Texts and numbers as JSON lines."""
     rows = [{"text": text, "score": round(0.37 * len(text), 2)} for text in make_texts(60)]
     return _write(folder / "numbers.jsonl", "\n".join(map(json.dumps, rows)))
 
 
-def write_similar_pairs(folder: Path) -> Path:
+def write_similar_pairs(folder):
     """Pairs and their similarities as Parquet."""
     texts = make_texts(120)
     scores = [place % 11 / 2.2 for place in range(60)]
@@ -77,7 +75,7 @@ def write_similar_pairs(folder: Path) -> Path:
     return folder / "similar.parquet"
 
 
-def write_judged_passages(folder: Path) -> Path:
+def write_judged_passages(folder):
     """Queries with four passages each and their relevances."""
     texts = make_texts(80)
     rows = [
@@ -86,19 +84,19 @@ def write_judged_passages(folder: Path) -> Path:
     return _write(folder / "judged.jsonl", "\n".join(map(json.dumps, rows)))
 
 
-def write_label_lists(folder: Path) -> Path:
+def write_label_lists(folder):
     """Texts with lists of labels as JSON lines."""
     rows = [{"text": text, "labels": sorted({topic(text), *text.split()[:1]})} for text in make_texts(200)]
     return _write(folder / "lists.jsonl", "\n".join(map(json.dumps, rows)))
 
 
-def write_label_columns(folder: Path) -> Path:
+def write_label_columns(folder):
     """Texts with a column of 0 and 1 for each label."""
     rows = [f"{text},{int('cow' in text)},{int('oak' in text)}" for text in make_texts(200)]
     return _write(folder / "flags.csv", "\n".join(["text,cow,oak", *rows]))
 
 
-def write_columns(folder: Path) -> Path:
+def write_columns(folder):
     """Tagged words in columns, in the scheme IOB1: no entity stands right behind another one of its type."""
     sentences = [
         "".join(f"{word} {'I-ANIMAL' if word in ANIMALS else 'O'}\n" for word in text.split())
@@ -107,7 +105,7 @@ def write_columns(folder: Path) -> Path:
     return _write(folder / "names.conll", "\n".join(sentences))
 
 
-def write_lists(folder: Path) -> Path:
+def write_lists(folder):
     """Lists of words and of tags, with names of Hugging Face's data sets."""
     rows = [
         {"tokens": text.split(), "pos_tags": ["NOUN" if word not in OTHERS else "DET" for word in text.split()]}
@@ -116,7 +114,7 @@ def write_lists(folder: Path) -> Path:
     return _write(folder / "speech.jsonl", "\n".join(map(json.dumps, rows)))
 
 
-def write_squad(folder: Path) -> Path:
+def write_squad(folder):
     """Questions in contexts, as SQuAD has them."""
     paragraphs = []
     for place, text in enumerate(make_texts(60)):
@@ -130,7 +128,7 @@ def write_squad(folder: Path) -> Path:
     return _write(folder / "squad.json", json.dumps({"data": [{"paragraphs": paragraphs}]}))
 
 
-KINDS: dict[str, Callable[[Path], Path]] = {
+KINDS = {
     "classification": write_reviews,
     "pairs": write_text_pairs,
     "regression": write_numbers,
@@ -144,6 +142,6 @@ KINDS: dict[str, Callable[[Path], Path]] = {
 }
 
 
-def _write(file: Path, text: str) -> Path:
+def _write(file, text):
     file.write_text(text + "\n", encoding="utf-8")
     return file

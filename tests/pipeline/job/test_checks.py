@@ -37,12 +37,12 @@ REPLACED = "[pretraining]\nobjective = 'replaced_tokens'\n[pretraining_rows]\nob
         "stride = 5\nmax_query_length = 5\n" + CHECKPOINT + EXAMPLES + "task = 'question_answering'",
     ],
 )
-def test_tables_that_go_together(tmp_path: Path, text: str) -> None:
+def test_tables_that_go_together(tmp_path, text):
     load(tmp_path, text)
 
 
 @pytest.mark.parametrize(("family", "most"), [("bert", 64), ("roberta", 62)])
-def test_no_more_tokens_than_the_checkpoint_has_positions(tmp_path: Path, family: str, most: int) -> None:
+def test_no_more_tokens_than_the_checkpoint_has_positions(tmp_path, family, most):
     write_data(tmp_path)
     config = tmp_path / "bert" / "config.json"
     config.write_text(f'{{"model_type": "{family}", "num_hidden_layers": 4, "max_position_embeddings": 64}}')
@@ -51,7 +51,7 @@ def test_no_more_tokens_than_the_checkpoint_has_positions(tmp_path: Path, family
     assert line == f"max_length must be at most {most}, the checkpoint's positions, got {most + 1}"
 
 
-def test_a_generator_beside_a_checkpoint(tmp_path: Path) -> None:
+def test_a_generator_beside_a_checkpoint(tmp_path):
     write_data(tmp_path)
     text = CHECKPOINT + "[corpus]\npath = 'texts'\n" + REPLACED
     check_data(load(tmp_path, text, "generator.num_layers=4"))
@@ -88,9 +88,7 @@ IMITATIONS = {
     ("table", "settings", "message"), [(table, *row) for table, rows in IMITATIONS.items() for row in rows]
 )
 @pytest.mark.parametrize(("start", "layers"), [(CHECKPOINT, 4), (CORPUS, 2)])
-def test_refuses_imitation_of_missing_layers_and_heads(
-    tmp_path: Path, start: str, layers: int, table: str, settings: str, message: str
-) -> None:
+def test_refuses_imitation_of_missing_layers_and_heads(tmp_path, start, layers, table, settings, message):
     write_data(tmp_path)
     heads = 4 if HEADS in message else 2
     text = start + EXAMPLES + f"[student]\nnum_layers = 1\nnum_heads = {heads}\n"
@@ -101,7 +99,7 @@ def test_refuses_imitation_of_missing_layers_and_heads(
 
 
 @pytest.mark.parametrize(("start", "layers"), [(CHECKPOINT, 4), (CORPUS, 2)])
-def test_deeper_student_needs_a_layer_map(tmp_path: Path, start: str, layers: int) -> None:
+def test_deeper_student_needs_a_layer_map(tmp_path, start, layers):
     write_data(tmp_path)
     text = start + EXAMPLES + "[student]\nnum_layers = 5\nhidden_size = 16\n"
     line = refusal(tmp_path, text, "distillation.hidden_states=1")
@@ -119,7 +117,7 @@ def test_deeper_student_needs_a_layer_map(tmp_path: Path, start: str, layers: in
         "fine_tuning.class_weights={ a = 2.0 }",
     ],
 )
-def test_existing_data_pass(tmp_path: Path, text: str, override: str) -> None:
+def test_existing_data_pass(tmp_path, text, override):
     write_data(tmp_path)
     check_data(load(tmp_path, text, override))
 
@@ -132,13 +130,13 @@ def test_existing_data_pass(tmp_path: Path, text: str, override: str) -> None:
         (CORPUS, "texts/some.txt", "the corpus "),
     ],
 )
-def test_refuses_missing_data(tmp_path: Path, text: str, missing: str, message: str) -> None:
+def test_refuses_missing_data(tmp_path, text, missing, message):
     write_data(tmp_path)
     (tmp_path / missing).unlink()
     assert refusal(tmp_path, text).startswith(message)
 
 
-def test_a_broken_configuration_is_named_once(tmp_path: Path) -> None:
+def test_a_broken_configuration_is_named_once(tmp_path):
     write_data(tmp_path)
     (tmp_path / "bert" / "config.json").write_text("{")
     broken = f"checkpoint: {tmp_path}/bert/config.json must hold JSON: "
@@ -146,7 +144,7 @@ def test_a_broken_configuration_is_named_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "layers"), [(CHECKPOINT + EXAMPLES, 4), (CORPUS + EXAMPLES, 2)])
-def test_the_student_wants_layers_that_the_teacher_has(tmp_path: Path, text: str, layers: int) -> None:
+def test_the_student_wants_layers_that_the_teacher_has(tmp_path, text, layers):
     write_data(tmp_path)
     for fitting in (f"layers=[0, {layers - 1}]", f"num_layers={layers}", f"num_layers={layers + 1}"):
         # A narrower student starts from random weights, and may be as deep as it likes.
@@ -158,7 +156,7 @@ def test_the_student_wants_layers_that_the_teacher_has(tmp_path: Path, text: str
     assert line == f"student.num_layers must be at most {layers}, the teacher's, got {layers + 1}"
 
 
-def test_overlap_and_few_rows_are_told_before_a_run(tmp_path: Path) -> None:
+def test_overlap_and_few_rows_are_told_before_a_run(tmp_path):
     write_data(tmp_path)
     text = CHECKPOINT + EXAMPLES + "test = 'test.tsv'\n"
     (tmp_path / "test.tsv").write_text("text\tlabel\nOne\ta\nfour\tb\n")
@@ -181,9 +179,7 @@ def test_overlap_and_few_rows_are_told_before_a_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("question", "labels"), [("word_order", "intact, swapped"), ("library", "apache_beam, keras, ")]
 )
-def test_labels_of_docstrings_are_known_without_reading_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str, labels: str
-) -> None:
+def test_labels_of_docstrings_are_known_without_reading_them(tmp_path, monkeypatch, question, labels):
     write_data(tmp_path)
     monkeypatch.setattr(DocstringTask, "splits", None)
     text = CHECKPOINT + f"[examples]\nquestion = '{question}'\n"
@@ -191,7 +187,7 @@ def test_labels_of_docstrings_are_known_without_reading_them(
         check_data(load(tmp_path, text, "fine_tuning.class_weights={ 'none of them' = 2.0 }"))
 
 
-def test_refuses_push_folder_that_cannot_be_written(tmp_path: Path) -> None:
+def test_refuses_push_folder_that_cannot_be_written(tmp_path):
     write_data(tmp_path)
     for fine in (tmp_path, tmp_path / "new" / "deep"):
         check_data(load(tmp_path, CHECKPOINT + EXAMPLES, f"push.folder={str(fine)!r}"))
@@ -212,7 +208,7 @@ def test_refuses_push_folder_that_cannot_be_written(tmp_path: Path) -> None:
 SLICED = CHECKPOINT + EXAMPLES + "[evaluation]\nslice_columns = ['from']\n"
 
 
-def test_columns_of_slices_are_checked_before_anything_runs(tmp_path: Path) -> None:
+def test_columns_of_slices_are_checked_before_anything_runs(tmp_path):
     write_data(tmp_path)
     table = tmp_path / "rows.tsv"
     with pytest.raises(InputError, match=r"^evaluation\.slice_columns must name columns of the train table: .*'from'"):
@@ -243,9 +239,7 @@ def test_columns_of_slices_are_checked_before_anything_runs(tmp_path: Path) -> N
         ("token_classification", "Ann B-per\nran O\nfar O\n", "Ann B-per\n", ""),
     ],
 )
-def test_test_rows_that_tell_no_models_apart_are_refused_before_anything_runs(
-    tmp_path: Path, task: str, rows: str, test: str, error: str
-) -> None:
+def test_test_rows_that_tell_no_models_apart_are_refused_before_anything_runs(tmp_path, task, rows, test, error):
     write_data(tmp_path)
     header = "" if task.startswith("token") else "text\tlabel\n"
     kind = "txt" if task.startswith("token") else "tsv"
@@ -260,7 +254,7 @@ def test_test_rows_that_tell_no_models_apart_are_refused_before_anything_runs(
         check_data(load(tmp_path, text))
 
 
-def test_a_test_split_of_one_class_is_refused_before_anything_runs(tmp_path: Path) -> None:
+def test_a_test_split_of_one_class_is_refused_before_anything_runs(tmp_path):
     write_data(tmp_path)
     # A tenth of 3 rows is none.
     rows = [f"text {number}\t{'rare' if number < 3 else 'usual'}" for number in range(60)]
@@ -269,7 +263,7 @@ def test_a_test_split_of_one_class_is_refused_before_anything_runs(tmp_path: Pat
         check_data(load(tmp_path, CHECKPOINT + EXAMPLES))
 
 
-def test_near_duplicates_are_refused_before_anything_runs(tmp_path: Path) -> None:
+def test_near_duplicates_are_refused_before_anything_runs(tmp_path):
     write_data(tmp_path)
     sentence = "one two three four five six seven eight nine"
     (tmp_path / "rows.tsv").write_text("text\tlabel\n" + f"{sentence}\ta\n" + "other\tb\n" * 5)

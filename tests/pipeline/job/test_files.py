@@ -15,7 +15,7 @@ from components.sources.text import TextSource
 from pipeline.capabilities import JobSettings
 from pipeline.commands.command import refresh_commits
 from pipeline.job.files import hub_overrides, load_settings, override_tables
-from tests.hub import Hub, hub
+from tests.hub import hub
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, keys_of, load, refusal
 
 __all__ = ["hub"]
@@ -24,17 +24,17 @@ ROOT = Path(__file__).parents[3]
 EXAMPLE_FILES = ("examples/jobs/example.toml", "examples/jobs/from_scratch.toml")
 
 
-def test_without_a_file_the_default_job_is_read() -> None:
+def test_without_a_file_the_default_job_is_read():
     settings = load_settings(None)
     assert settings.name == "word_order"
     assert settings.examples is not None
 
 
-def test_overrides_change_the_default_job_too() -> None:
+def test_overrides_change_the_default_job_too():
     assert load_settings(None, ["name=mine"]).name == "mine"
 
 
-def test_paths_are_relative_to_the_folder_of_the_file(tmp_path: Path) -> None:
+def test_paths_are_relative_to_the_folder_of_the_file(tmp_path):
     text = "[corpus]\npath = 'texts'\n" + CHECKPOINT + EXAMPLES + "test = '/data/test.tsv'\n[push]\nfolder = 'models'"
     settings = load(tmp_path, text)
     assert settings.corpus == TextSource(str(tmp_path / "texts"))
@@ -43,7 +43,7 @@ def test_paths_are_relative_to_the_folder_of_the_file(tmp_path: Path) -> None:
     assert settings.push.folder == str(tmp_path / "models")
 
 
-def test_a_folder_whose_name_looks_like_a_pattern_is_none(tmp_path: Path) -> None:
+def test_a_folder_whose_name_looks_like_a_pattern_is_none(tmp_path):
     folder = tmp_path / "a[b]"
     folder.mkdir()
     (folder / "rows-1.tsv").write_text("text\tlabel\n")
@@ -56,12 +56,12 @@ def test_a_folder_whose_name_looks_like_a_pattern_is_none(tmp_path: Path) -> Non
     assert settings.push.folder == str(folder / "out*")
 
 
-def test_a_path_that_is_empty_or_from_home_stays_so(tmp_path: Path) -> None:
+def test_a_path_that_is_empty_or_from_home_stays_so(tmp_path):
     assert load(tmp_path, CHECKPOINT + EXAMPLES + "[push]\nfolder = ''").push.folder == ""
     assert load(tmp_path, CHECKPOINT + EXAMPLES + "[push]\nfolder = '~/x'").push.folder == str(Path.home() / "x")
 
 
-def test_paths_on_other_file_systems_and_in_packages_stay_as_they_are(tmp_path: Path) -> None:
+def test_paths_on_other_file_systems_and_in_packages_stay_as_they_are(tmp_path):
     settings = load(
         tmp_path,
         "[corpus]\npath = 'gs://bucket/texts'\n[examples]\ntrain = 'hdfs://rows.tsv'\n"
@@ -72,13 +72,13 @@ def test_paths_on_other_file_systems_and_in_packages_stay_as_they_are(tmp_path: 
     assert settings.checkpoint == Checkpoint("package:some_package/folder")
 
 
-def test_addresses_on_the_hub_are_pinned_to_commits_until_a_refresh(tmp_path: Path, hub: Hub) -> None:
+def test_addresses_on_the_hub_are_pinned_to_commits_until_a_refresh(tmp_path, hub):
     repositories = [hub.add(name, {"README.md": b""}) for name in ("ann/bert", "datasets/ann/rows")]
     first = [repository.branches["main"] for repository in repositories]
     job = tmp_path / "job.toml"
     job.write_text("checkpoint.path = 'hf://ann/bert'\nexamples.train = 'hf://datasets/ann/rows/*.csv'\n")
 
-    def commits() -> list[str]:
+    def commits():
         settings = load_settings(job)
         assert settings.checkpoint is not None
         assert isinstance(settings.examples, TableSource)
@@ -99,7 +99,7 @@ def test_addresses_on_the_hub_are_pinned_to_commits_until_a_refresh(tmp_path: Pa
         load_settings(job, ["checkpoint.path=hf://ann/none"])
 
 
-def test_overrides_win_over_the_file(tmp_path: Path) -> None:
+def test_overrides_win_over_the_file(tmp_path):
     overrides = ["pretraining.steps=200", "name=mine", "corpus.path=/here", "student.num_layers=1"]
     settings = load(tmp_path, CORPUS + EXAMPLES + "[pretraining]\nsteps = 5", *overrides)
     assert (settings.pretraining.steps, settings.name) == (200, "mine")
@@ -108,14 +108,12 @@ def test_overrides_win_over_the_file(tmp_path: Path) -> None:
     assert settings.student.num_layers == 1
 
 
-def test_an_override_may_have_several_lines(tmp_path: Path) -> None:
+def test_an_override_may_have_several_lines(tmp_path):
     raw = override_tables({}, ["a.text=1\nnot = 2", "a.list=[1,\n2]"])
     assert raw["a"] == {"text": "1\nnot = 2", "list": [1, 2]}
 
 
-def test_paths_of_overrides_are_relative_to_the_working_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_of_overrides_are_relative_to_the_working_directory(tmp_path, monkeypatch):
     (tmp_path / "shell").mkdir()
     monkeypatch.chdir(tmp_path / "shell")
     settings = load(tmp_path, CORPUS + EXAMPLES, "push.folder=out", "corpus.path=gs://bucket/texts", "name=out")
@@ -125,7 +123,7 @@ def test_paths_of_overrides_are_relative_to_the_working_directory(
     assert settings.name == "out"
 
 
-def test_an_override_of_epochs_wins_over_steps_of_the_file(tmp_path: Path) -> None:
+def test_an_override_of_epochs_wins_over_steps_of_the_file(tmp_path):
     text = CHECKPOINT + EXAMPLES + "[fine_tuning]\nsteps = 5"
     settings = load(tmp_path, text, "fine_tuning.epochs=1")
     assert (settings.fine_tuning.steps, settings.fine_tuning.epochs) == (None, 1.0)
@@ -153,7 +151,7 @@ def test_an_override_of_epochs_wins_over_steps_of_the_file(tmp_path: Path) -> No
         ),
     ],
 )
-def test_overrides_are_as_strict(tmp_path: Path, override: str, message: str) -> None:
+def test_overrides_are_as_strict(tmp_path, override, message):
     assert refusal(tmp_path, "name = 'a'\n" + CHECKPOINT + EXAMPLES, override) == message
 
 
@@ -194,16 +192,16 @@ def test_overrides_are_as_strict(tmp_path: Path, override: str, message: str) ->
         ("student = true", "student must be a table, got True"),
     ],
 )
-def test_a_refusal_names_key_rule_and_value(tmp_path: Path, text: str, message: str) -> None:
+def test_a_refusal_names_key_rule_and_value(tmp_path, text, message):
     assert refusal(tmp_path, text).startswith(message)
 
 
-def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+def test_all_that_is_wrong_is_said_at_once(tmp_path):
     with pytest.raises(InputError, match=r"vocabulary.size must .*, got 5; masking.rate must .*, got 1.5"):
         load(tmp_path, "[masking]\nrate = 1.5\n[vocabulary]\nsize = 5")
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(InputError, match=r"settings file .*missing.toml does not exist"):
         load_settings(tmp_path / "missing.toml")
     with pytest.raises(InputError, match=r"my.toml cannot be read: Invalid value \(at line 1"):
@@ -222,18 +220,18 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     ],
     ids=["arrays", "fewer arrays", "tables"],
 )
-def test_tables_that_are_too_deep_are_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_tables_that_are_too_deep_are_refused(tmp_path, text, message):
     with pytest.raises(InputError, match=message):
         load(tmp_path, text)
 
 
-def test_overrides_that_are_too_deep_are_refused(tmp_path: Path) -> None:
+def test_overrides_that_are_too_deep_are_refused(tmp_path):
     for override in ("name=" + "[" * 5000 + "]" * 5000, "name=" + "[" * 100 + "]" * 100, ".".join("a" * 5000) + "=1"):
         with pytest.raises(InputError, match=r"name must|must be nested at most 20 deep, got more"):
             load(tmp_path, CHECKPOINT + EXAMPLES, override)
 
 
-def test_texts_with_zero_bytes_are_refused(tmp_path: Path) -> None:
+def test_texts_with_zero_bytes_are_refused(tmp_path):
     text = CHECKPOINT + EXAMPLES + '[push]\nfolder = "mod\\u0000els"'
     with pytest.raises(InputError, match=r"^push.folder must be a text without zero bytes, got 'mod\\x00els'$"):
         load(tmp_path, text)
@@ -241,12 +239,12 @@ def test_texts_with_zero_bytes_are_refused(tmp_path: Path) -> None:
         load(tmp_path, CHECKPOINT + EXAMPLES, "name=a\0b")
 
 
-def test_tables_are_checked_against_one_another(tmp_path: Path) -> None:
+def test_tables_are_checked_against_one_another(tmp_path):
     with pytest.raises(InputError, match=r"^there must be a start: "):
         load(tmp_path, EXAMPLES)
 
 
-def test_the_engine_and_its_own_options(tmp_path: Path) -> None:
+def test_the_engine_and_its_own_options(tmp_path):
     settings = load(
         tmp_path,
         CORPUS + "[beam]\nrunner = 'FlinkRunner'\n[beam.options]\nflink_master = 'localhost:8081'\nparallelism = 4\n",
@@ -257,14 +255,14 @@ def test_the_engine_and_its_own_options(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", EXAMPLE_FILES)
-def test_the_examples_in_the_repository_are_accepted(name: str) -> None:
+def test_the_examples_in_the_repository_are_accepted(name):
     settings = load_settings(ROOT / name)
     given = tomllib.loads((ROOT / name).read_text(encoding="utf-8"))
     assert settings.model_fields_set == set(given)
     assert settings.examples is not None
 
 
-def mentioned(name: str) -> set[str]:
+def mentioned(name):
     """The keys of a settings file and the names of its tables; those that are commented out count, too."""
     table, settings = "", set()
     for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
@@ -279,7 +277,7 @@ def mentioned(name: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", EXAMPLE_FILES)
-def test_every_key_of_the_examples_is_a_setting(name: str) -> None:
+def test_every_key_of_the_examples_is_a_setting(name):
     known_keys = {key for key, _ in keys_of(JobSettings)} | set(JobSettings.model_fields)
     known_keys |= {key.rpartition(".")[0] for key in known_keys}
     # The keys of these two are the user's own.
@@ -287,7 +285,7 @@ def test_every_key_of_the_examples_is_a_setting(name: str) -> None:
     assert {key for key in mentioned(name) - known_keys if not key.startswith(free)} == set()
 
 
-def test_a_name_is_at_most_as_long_as_that_of_a_folder() -> None:
+def test_a_name_is_at_most_as_long_as_that_of_a_folder():
     assert load_settings(None, [f"name={'a' * 255}"]).name == "a" * 255
     with pytest.raises(InputError, match=r"^name must have at most 255 characters, got 'aaa"):
         load_settings(None, [f"name={'a' * 256}"])

@@ -4,7 +4,6 @@ import json
 import tomllib
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -20,20 +19,20 @@ LEARNING_RATES = {"PretrainingSettings": 1e-4, "DistillationSettings": 1e-4, "Qu
 
 
 @pytest.fixture(scope="module")
-def schema() -> dict[str, Any]:
+def schema():
     return job_schema()
 
 
-def _problems(schema: dict[str, Any], job: dict[str, Any]) -> list[str]:
+def _problems(schema, job):
     return [error.json_path for error in jsonschema.Draft7Validator(schema).iter_errors(job)]
 
 
-def test_the_schema_is_one(schema: dict[str, Any]) -> None:
+def test_the_schema_is_one(schema):
     jsonschema.Draft7Validator.check_schema(schema)
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda path: path.stem)
-def test_the_jobs_of_the_repository_follow_it(schema: dict[str, Any], job: Path) -> None:
+def test_the_jobs_of_the_repository_follow_it(schema, job):
     tables = tomllib.loads(job.read_text())
     # Benchmarks have tables of plug-ins.
     if find_spec("plugins") is None and (unknown := tables.keys() - schema["properties"].keys()):
@@ -55,7 +54,7 @@ def test_the_jobs_of_the_repository_follow_it(schema: dict[str, Any], job: Path)
         ('[examples]\ntask = "clasification"\ntrain = "a.tsv"', "$.examples"),
     ],
 )
-def test_a_wrong_setting_is_marked_in_its_place(schema: dict[str, Any], toml: str, place: str) -> None:
+def test_a_wrong_setting_is_marked_in_its_place(schema, toml, place):
     complete = {"encoder": {"num_layers": 1, "hidden_size": 8, "num_heads": 1, "intermediate_size": 8}}
     job = tomllib.loads(toml)
     if "encoder" in job:
@@ -63,21 +62,21 @@ def test_a_wrong_setting_is_marked_in_its_place(schema: dict[str, Any], toml: st
     assert _problems(schema, job) == [place]
 
 
-def test_defaults_are_those_of_each_table(schema: dict[str, Any]) -> None:
+def test_defaults_are_those_of_each_table(schema):
     rates = {name: schema["$defs"][name]["properties"]["learning_rate"]["default"] for name in LEARNING_RATES}
     assert rates == LEARNING_RATES
     assert schema["properties"]["max_length"]["default"] == 128
     assert "default" not in schema["properties"]["stride"], "TOML has no null"
 
 
-def test_every_setting_of_a_table_has_a_description(schema: dict[str, Any]) -> None:
+def test_every_setting_of_a_table_has_a_description(schema):
     fields = {
         f"{name}.{key}": entry for name, table in schema["$defs"].items() for key, entry in table["properties"].items()
     }
     assert [name for name, entry in fields.items() if not entry.get("description")] == []
 
 
-def test_the_verb_writes_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_verb_writes_it(tmp_path, capfd):
     printed = said(capfd, "schema")
     assert json.loads(printed) == job_schema()
     assert main(["schema", "--out", str(tmp_path / "job.schema.json")]) == 0

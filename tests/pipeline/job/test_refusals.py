@@ -1,7 +1,5 @@
 """What a job file may not say: each value and each combination once, where the user meets the rule."""
 
-from pathlib import Path
-
 import pytest
 
 from keras_bert.options.export import list_runtimes
@@ -568,12 +566,12 @@ WITH_DATA = {
 @pytest.mark.parametrize(
     ("table", "override", "message"), [(table, *row) for table, rows in VALUES.items() for row in rows]
 )
-def test_refuses_value(tmp_path: Path, table: str, override: str, message: str) -> None:
+def test_refuses_value(tmp_path, table, override, message):
     override = f"{table}={override}" if override.startswith("{") else f"{table}.{override}"
     assert refusal(tmp_path, CORPUS + EXAMPLES, override) == f"{table}.{message}"
 
 
-def check_refused(folder: Path, job: str, overrides: str, message: str) -> None:
+def check_refused(folder, job, overrides, message):
     line, (start, *rest) = refusal(folder, job, *filter(None, overrides.split(" --set "))), message.split("...")
     assert line.startswith(start) if rest else line == message
 
@@ -581,14 +579,14 @@ def check_refused(folder: Path, job: str, overrides: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("job", "overrides", "message"), [(job, *row) for job, rows in COMBINATIONS.items() for row in rows]
 )
-def test_refuses_combination(tmp_path: Path, job: str, overrides: str, message: str) -> None:
+def test_refuses_combination(tmp_path, job, overrides, message):
     check_refused(tmp_path, job, overrides, message)
 
 
 @pytest.mark.parametrize(
     ("job", "overrides", "message"), [(job, *row) for job, rows in WITH_DATA.items() for row in rows]
 )
-def test_refuses_setting_for_its_data(tmp_path: Path, job: str, overrides: str, message: str) -> None:
+def test_refuses_setting_for_its_data(tmp_path, job, overrides, message):
     write_data(tmp_path)
     (tmp_path / "three.tsv").write_text("text\tlabel\n" + "one\ta\ntwo\tb\nthree\tc\n" * 10)
     (tmp_path / "numbers.tsv").write_text("text\tlabel\n" + "one\t1\ntwo\t2\n" * 10)

@@ -16,15 +16,15 @@ from tests.pipeline.orchestrator import toy
 class Printer(Observer):
     """Prints messages and results."""
 
-    def say(self, text: str) -> None:
+    def say(self, text):
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
 
-    def finished(self, name: str, state: str, seconds: float) -> None:
+    def finished(self, name, state, seconds):
         self.say(f"{name} {state}")
 
 
-def build(folder: str, seconds: float) -> Pipeline:
+def build(folder, seconds):
     text = toy.write().output(toy.Text)
     nodes = []
     for component, me, other in ((toy.meet, "a", "b"), (toy.meet, "b", "a"), (toy.meet_alone, "c", "a")):

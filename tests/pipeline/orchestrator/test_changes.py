@@ -1,5 +1,3 @@
-from typing import Any
-
 import pytest
 
 from pipeline.orchestrator.changes import Change, find_changes
@@ -17,11 +15,11 @@ OLD = Ingredients(
 )
 
 
-def parameters(epochs: float = 1.0, source: str = "s1") -> dict[str, Any]:
+def parameters(epochs=1.0, source="s1"):
     return {"training": {"type": "Training", "epochs": epochs}, "source": {"type": "File", "fingerprint": source}}
 
 
-def test_the_same_has_no_changes() -> None:
+def test_the_same_has_no_changes():
     assert find_changes(OLD, OLD._replace(parameters=parameters())) == []
 
 
@@ -56,5 +54,5 @@ def test_the_same_has_no_changes() -> None:
         ({"parameters": parameters(source="s2")}, [("setting", "source.fingerprint", "s1", "s2")]),
     ],
 )
-def test_changes_are_named(new: dict[str, Any], changes: list[tuple[Any, ...]]) -> None:
+def test_changes_are_named(new, changes):
     assert find_changes(OLD, OLD._replace(**new)) == [Change(*change) for change in changes]

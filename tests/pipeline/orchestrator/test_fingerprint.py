@@ -2,12 +2,10 @@ import ast
 import importlib
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import pytest
 
-from components.dsl.component import Component, component
+from components.dsl.component import component
 from components.files import paths
 from pipeline.orchestrator import fingerprint
 from pipeline.orchestrator.fingerprint import Code, execution_key, find_code, find_ingredients
@@ -27,14 +25,14 @@ def make(out: Output[Artifact]) -> None:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+def shop(tmp_path, monkeypatch):
     """Writes modules of a package `shop` and returns the fingerprint of `shop.steps.make`."""
     folder = tmp_path / "shop"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(tmp_path))
-    made: list[Component] = []
+    made = []
 
-    def write(**modules: str) -> str:
+    def write(**modules):
         for name, text in modules.items():
             path = folder.joinpath(*name.split("__dot__")).with_suffix(".py")
             path.parent.mkdir(exist_ok=True)
@@ -51,7 +49,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
 PRICES = "def of(n):\n    return n * 2\n"
 
 
-def test_comments_docstrings_and_layout_do_not_count(shop: Callable[..., str]) -> None:
+def test_comments_docstrings_and_layout_do_not_count(shop):
     before = shop(__init__="", steps=STEP, prices=PRICES)
     assert shop(prices="'''Prices.'''\n# a comment\ndef of(n):\n    '''Doc.'''\n\n    return (n *\n  2)\n") == before
     assert shop(steps="'''Steps.'''\n" + STEP) == before
@@ -60,7 +58,7 @@ def test_comments_docstrings_and_layout_do_not_count(shop: Callable[..., str]) -
     assert shop(prices="rate = 2\n'''The rate.'''\n" + PRICES) == with_attribute != before
 
 
-def test_files_beside_the_modules_of_a_package_count(shop: Callable[..., str], tmp_path: Path) -> None:
+def test_files_beside_the_modules_of_a_package_count(shop, tmp_path):
     seen = [shop(__init__="", steps=STEP, prices=PRICES)]
     for text in ("alert(1)", "alert(2)"):
         (tmp_path / "shop" / "page.js").write_text(text)
@@ -72,7 +70,7 @@ def test_files_beside_the_modules_of_a_package_count(shop: Callable[..., str], t
     assert shop() == seen[-1]
 
 
-def test_code_counts_wherever_it_is_imported_from(shop: Callable[..., str]) -> None:
+def test_code_counts_wherever_it_is_imported_from(shop):
     seen = [shop(__init__="", steps=STEP, prices=PRICES)]
     seen.append(shop(prices="def of(n):\n    return n * 33\n"))
     seen.append(shop(prices="from .tax import rate\ndef of(n):\n    return n * rate\n", tax="rate = 1\n"))
@@ -94,17 +92,17 @@ DIFFERENT = (
 )
 
 
-def test_changed_code_has_another_fingerprint(shop: Callable[..., str]) -> None:
+def test_changed_code_has_another_fingerprint(shop):
     fingerprints = [shop(__init__="", steps=STEP, prices=text) for text in DIFFERENT]
     assert len(set(fingerprints)) == len(DIFFERENT)
 
 
-def test_unrelated_modules_do_not_count(shop: Callable[..., str]) -> None:
+def test_unrelated_modules_do_not_count(shop):
     before = shop(__init__="", steps=STEP, prices=PRICES)
     assert shop(other="x = 1\n") == before
 
 
-def test_same_text_in_the_same_place_has_the_same_fingerprint_again(shop: Callable[..., str]) -> None:
+def test_same_text_in_the_same_place_has_the_same_fingerprint_again(shop):
     before = shop(__init__="", steps=STEP, prices=PRICES)
     assert shop(prices=PRICES + "x = 1\n") != before
     assert shop(prices=PRICES) == before
@@ -120,19 +118,19 @@ def test_same_text_in_the_same_place_has_the_same_fingerprint_again(shop: Callab
         ("def of(:\n", "cannot be parsed"),
     ],
 )
-def test_imports_that_lead_nowhere(shop: Callable[..., str], text: str, message: str) -> None:
+def test_imports_that_lead_nowhere(shop, text, message):
     shop(__init__="", steps=STEP, prices=PRICES, tax="")
     with pytest.raises(CodeError, match=message):
         shop(prices=text)
 
 
-def test_names_of_a_package_are_found(shop: Callable[..., str]) -> None:
+def test_names_of_a_package_are_found(shop):
     text = "from shop import a, b, c, D, e, __name__\ndef of(n): pass\n"
     init = "import os as a\nb = 1\ndef c(): pass\nclass D: pass\nif b:\n    (e, f) = 1, 2\n"
     shop(__init__=init, steps=STEP, prices=text)
 
 
-def test_component_is_never_imported_nor_any_heavy_library() -> None:
+def test_component_is_never_imported_nor_any_heavy_library():
     code = """
 import sys
 from pipeline.orchestrator import fingerprint
@@ -145,24 +143,19 @@ assert not loaded, loaded
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_a_component_of_no_module() -> None:
+def test_a_component_of_no_module():
     nowhere = component()(lambda: None)
     nowhere.module = "no_such_package.x"
     with pytest.raises(CodeError, match="'no_such_package' must be importable"):
         find_code(nowhere)
 
 
-def key_of(
-    component: Component,
-    inputs: Mapping[str, str | None] | None = None,
-    parameters: Mapping[str, object] | None = None,
-    code: str = "c",
-) -> str:
+def key_of(component, inputs=None, parameters=None, code="c"):
     return execution_key(find_ingredients(component, inputs or {}, parameters or {}, Code(code, {})))
 
 
-def test_key_depends_on_everything_it_is_told() -> None:
-    def key(inputs: dict[str, str | None], parameters: dict[str, object], code: str = "c") -> str:
+def test_key_depends_on_everything_it_is_told():
+    def key(inputs, parameters, code="c"):
         return key_of(toy.write, inputs, parameters, code)
 
     keys = [
@@ -179,7 +172,7 @@ def test_key_depends_on_everything_it_is_told() -> None:
     assert key({"a": "1", "b": "2"}, {"x": 1, "y": 2}) == key({"b": "2", "a": "1"}, {"y": 2, "x": 1})
 
 
-def test_a_key_is_what_it_was_in_the_first_release() -> None:
+def test_a_key_is_what_it_was_in_the_first_release():
     # python -c "import hashlib, json; print(hashlib.sha256(json.dumps({'component': ['shop.steps', 'make'], 'inputs':
     # {'a': 'f'}, 'parameters': {'x': 1}, 'code': 'c', 'libraries': {'keras': '3.15'}, 'python': (3, 11)},
     # sort_keys=True).encode()).hexdigest())"
@@ -189,7 +182,7 @@ def test_a_key_is_what_it_was_in_the_first_release() -> None:
     assert execution_key(made._replace(modules={"m": "1"}, files={"x": {"rows.csv": "d"}})) == key
 
 
-def test_the_digest_of_each_module_is_told(tmp_path: Path, shop: Callable[..., str]) -> None:
+def test_the_digest_of_each_module_is_told(tmp_path, shop):
     shop(__init__="", steps=STEP, prices=PRICES)
     before = find_code(importlib.import_module("shop.steps").make, ("shop", "components"))
     shop(prices=PRICES.replace("2", "3"))
@@ -199,7 +192,7 @@ def test_the_digest_of_each_module_is_told(tmp_path: Path, shop: Callable[..., s
     assert {name for name in before.modules if before.modules[name] != after.modules[name]} == {"shop.prices"}
 
 
-def test_versions_of_libraries_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_versions_of_libraries_count(monkeypatch):
     plain = key_of(toy.write)
     monkeypatch.setattr(toy.write, "libraries", ("pytest",))
     assert key_of(toy.write) != plain
@@ -208,7 +201,7 @@ def test_versions_of_libraries_count(monkeypatch: pytest.MonkeyPatch) -> None:
         key_of(toy.write)
 
 
-def test_a_module_is_parsed_once(shop: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_is_parsed_once(shop, monkeypatch):
     monkeypatch.setattr(paths, "SETTLED_NANOSECONDS", -1)  # as of files that were written long ago
     before = shop(__init__="", steps=STEP, prices=PRICES)
     monkeypatch.setattr(ast, "parse", lambda *_, **__: pytest.fail("parsed again"))
@@ -218,9 +211,7 @@ def test_a_module_is_parsed_once(shop: Callable[..., str], monkeypatch: pytest.M
     assert shop() == before
 
 
-def test_the_code_of_plug_ins_of_a_kind_that_a_step_asks_for_counts(
-    tmp_path: Path, shop: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_code_of_plug_ins_of_a_kind_that_a_step_asks_for_counts(tmp_path, shop, monkeypatch):
     """Also of a stranger's package, and what it imports of its own; an edited page changes nothing."""
     stranger = tmp_path / "coins"
     stranger.mkdir()

@@ -3,7 +3,6 @@
 import json
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,7 @@ from pipeline.orchestrator.arguments import encode_argument
 from pipeline.orchestrator.chief import JoinRequest
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.joining import join_trainings
-from pipeline.orchestrator.runner import RunResult, run_pipeline
+from pipeline.orchestrator.runner import run_pipeline
 from tests.pipeline.orchestrator import toy
 from tests.processes import free_ports
 
@@ -36,26 +35,26 @@ def see_together(text: Output[toy.Text]) -> None:
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+def cluster(monkeypatch):
     addresses = tuple(f"localhost:{port}" for port in free_ports(2))
     task = {"type": "worker", "index": 0}
     monkeypatch.setenv(TF_CONFIG, json.dumps({"cluster": {"worker": addresses}, "task": task}))
     return Cluster(addresses, 1)
 
 
-def lead(root: Path) -> RunResult:
+def lead(root):
     outputs = [node() for node in (see_alone, see_together)]
     return run_pipeline(Pipeline("toy", outputs), root, machine=Machine(join_seconds=20.0), preload=())
 
 
-def joined(root: Path, cluster: Cluster, lines: list[str]) -> threading.Thread:
+def joined(root, cluster, lines):
     thread = threading.Thread(target=lambda: lines.append(str(join_trainings(root, cluster, 20.0, lines.append))))
     thread.start()
     return thread
 
 
-def test_all_processes_run_a_training_and_the_chief_alone_the_rest(tmp_path: Path, cluster: Cluster) -> None:
-    lines: list[str] = []
+def test_all_processes_run_a_training_and_the_chief_alone_the_rest(tmp_path, cluster):
+    lines = []
     thread = joined(tmp_path / "root", cluster, lines)
     result = lead(tmp_path / "root")
     thread.join()
@@ -66,11 +65,9 @@ def test_all_processes_run_a_training_and_the_chief_alone_the_rest(tmp_path: Pat
     assert lines[-2:] == [f"the run of the chief ({cluster.addresses[0]}) has ended: done", "True"]
 
 
-def test_a_worker_with_other_code_is_one_line(
-    tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_with_other_code_is_one_line(tmp_path, cluster, monkeypatch):
     monkeypatch.setattr(joining, "find_difference", lambda *given: "other code of keras-bert-edge")
-    lines: list[str] = []
+    lines = []
     thread = joined(tmp_path / "root", cluster, lines)
     with pytest.raises(InputError) as error:
         lead(tmp_path / "root")
@@ -84,9 +81,7 @@ def test_a_worker_with_other_code_is_one_line(
     "changed",
     [{"name": "../../step"}, {"run": "/tmp"}, {"checkpoints": "/outside"}, {"arguments": {"text": "../outside"}}],
 )
-def test_a_request_whose_paths_lead_out_of_the_root_is_not_trained(
-    tmp_path: Path, cluster: Cluster, changed: dict[str, Any]
-) -> None:
+def test_a_request_whose_paths_lead_out_of_the_root_is_not_trained(tmp_path, cluster, changed):
     fields = {"name": "step", "run": 1, "arguments": {"text": "text"}, "checkpoints": ".unfinished/step", **changed}
     fields["arguments"] = {name: encode_argument(toy.Text(Path(path))) for name, path in fields["arguments"].items()}
     component = (see_together.module, see_together.name)
@@ -97,7 +92,7 @@ def test_a_request_whose_paths_lead_out_of_the_root_is_not_trained(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_other_commands_have_no_workers(tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_commands_have_no_workers(tmp_path, cluster, monkeypatch):
     task = {"type": "worker", "index": 1}
     monkeypatch.setenv(TF_CONFIG, json.dumps({"cluster": {"worker": cluster.addresses}, "task": task}))
     with pytest.raises(InputError, match="must be the chief for this command"):

@@ -1,18 +1,15 @@
 import json
 import os
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from components.artifacts.pushed import Pushed
 from components.artifacts.standard import TaskExamples
 from components.dsl.artifact import Artifact
-from components.dsl.component import Node
 from components.dsl.errors import InputError
 from pipeline.orchestrator.executor import wait_for_any
-from pipeline.orchestrator.launcher import Launcher, StepError, StepPlan, check_node
+from pipeline.orchestrator.launcher import Launcher, StepError, check_node
 from pipeline.orchestrator.observer import Watcher
 from pipeline.orchestrator.records import StoredArtifact
 from pipeline.orchestrator.store import Store
@@ -24,48 +21,47 @@ Made = dict[str, dict[str, StoredArtifact]]
 class Life:
     """Runs nodes one by one, as the runner does."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root):
         self.root = root
         self.store = Store(root)
         self.run_id = self.store.start_run("toy")
         self.launcher = Launcher(root, self.store, self.run_id, preload=())
-        self.made: Made = {}
+        self.made = {}
 
-    def plan(self, node: Node) -> StepPlan:
+    def plan(self, node):
         return self.launcher.plan(node, check_node(node), self.made)
 
-    def run(self, node: Node) -> dict[str, StoredArtifact]:
+    def run(self, node):
         plan = self.plan(node)
         self.made[node.name] = self.launcher.reuse(plan) if plan.hit else self.execute(plan)
         return self.made[node.name]
 
-    def execute(self, plan: StepPlan, watcher: Watcher | None = None) -> dict[str, StoredArtifact]:
+    def execute(self, plan, watcher=None):
         with self.launcher.launch(plan, watcher or Watcher()) as launched:
             outcome = None
             while outcome is None:
                 (outcome,) = wait_for_any([launched.child])
             return self.launcher.publish(launched, outcome)
 
-    def read(self, node: Node, name: str) -> str:
-        artifact: Any = self.launcher.output(node, name, self.made[node.name][name])
+    def read(self, node, name):
+        artifact = self.launcher.output(node, name, self.made[node.name][name])
         return str(artifact.read())
 
 
-def write_in_format(version: int, folder: Path) -> None:
+def write_in_format(version, folder):
     """Makes an artifact one that an earlier release wrote, whose format had another number."""
     manifest = folder / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format_version": version}))
 
 
 @pytest.fixture
-def life(tmp_path: Path) -> Life:
+def life(tmp_path):
     return Life(tmp_path)
 
 
-def test_a_miss_runs_and_is_published(life: Life) -> None:
+def test_a_miss_runs_and_is_published(life):
     node = toy.write(value="hi")
     stored = life.run(node)["text"]
-    assert stored.path is not None
     assert stored.path.startswith("artifacts/write/text-")
     assert life.read(node, "text") == "hi"
     assert life.launcher.output(node, "text", stored).manifest()["counts"] == {"letters": 2}
@@ -73,14 +69,14 @@ def test_a_miss_runs_and_is_published(life: Life) -> None:
     assert (life.root / "logs" / str(life.run_id) / "write.log").read_text() == "writing hi\n"
 
 
-def test_the_same_is_a_hit_and_local_parameters_do_not_count(life: Life) -> None:
+def test_the_same_is_a_hit_and_local_parameters_do_not_count(life):
     life.run(toy.write(value="hi", workers=1))
     assert life.plan(toy.write(value="hi", workers=7)).hit is not None
     assert life.plan(toy.write(value="ho")).hit is None
 
 
 @pytest.mark.parametrize("harm", ["remove", "truncate", "edit", "manifest", "garbage", "format", "swap"])
-def test_an_artifact_that_was_tampered_with_is_made_again(life: Life, harm: str) -> None:
+def test_an_artifact_that_was_tampered_with_is_made_again(life, harm):
     node = toy.write(value="hi")
     stored = life.run(node)["text"]
     folder = life.root / str(stored.path)
@@ -108,8 +104,8 @@ def test_an_artifact_that_was_tampered_with_is_made_again(life: Life, harm: str)
     assert life.plan(node).hit is not None
 
 
-def test_a_lookup_is_stable_on_repetition(life: Life) -> None:
-    def candidate(value: str) -> str:
+def test_a_lookup_is_stable_on_repetition(life):
+    def candidate(value):
         (end,) = toy.succession(value, life.root / "kept")
         verdict = end.inputs["verdict"].node
         loud = end.inputs["candidate"].node
@@ -124,7 +120,7 @@ def test_a_lookup_is_stable_on_repetition(life: Life) -> None:
     assert [execution.state for execution in life.store.executions(1)][-4:] == ["cached"] * 4
 
 
-def test_data_that_is_looked_up_is_recorded_as_the_users(life: Life) -> None:
+def test_data_that_is_looked_up_is_recorded_as_the_users(life):
     for value in ("a", "b"):
         (end,) = toy.succession(value, life.root / "kept")
         verdict = end.inputs["verdict"].node
@@ -139,7 +135,7 @@ def test_data_that_is_looked_up_is_recorded_as_the_users(life: Life) -> None:
     assert life.plan(verdict).hit is None, "it counts by its content"
 
 
-def misbehave(life: Life, how: str) -> None:
+def misbehave(life, how):
     first = toy.write()
     life.run(first)
     try:
@@ -149,11 +145,11 @@ def misbehave(life: Life, how: str) -> None:
         assert not (life.root / "artifacts" / "behave").exists()
 
 
-def log_of(life: Life) -> Path:
+def log_of(life):
     return life.root / "logs" / str(life.run_id) / "behave.log"
 
 
-def test_input_error_leaves_no_log(life: Life) -> None:
+def test_input_error_leaves_no_log(life):
     with pytest.raises(InputError, match=r"^behave.how must be well, got input_error$"):
         misbehave(life, "input_error")
     assert not log_of(life).exists()
@@ -167,9 +163,7 @@ def test_input_error_leaves_no_log(life: Life) -> None:
         ("exit", "ended with exit code 3 before it was done", ""),
     ],
 )
-def test_a_crash_says_which_step_what_it_read_and_where_its_log_is(
-    life: Life, how: str, reason: str, logged: str
-) -> None:
+def test_a_crash_says_which_step_what_it_read_and_where_its_log_is(life, how, reason, logged):
     with pytest.raises(StepError) as caught:
         misbehave(life, how)
     message = str(caught.value)
@@ -181,15 +175,15 @@ def test_a_crash_says_which_step_what_it_read_and_where_its_log_is(
     assert life.store.executions(life.run_id)[-1].message == reason
 
 
-def test_a_full_disk(life: Life) -> None:
+def test_a_full_disk(life):
     with pytest.raises(
         InputError, match=rf"^root must lie on a disk with space left, got {life.root}: behave: .*make room"
     ):
         misbehave(life, "disk_full")
 
 
-def test_a_full_disk_while_publishing(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+def test_a_full_disk_while_publishing(life, monkeypatch):
+    def full(*_):
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr("pipeline.orchestrator.launcher.sync", full)
@@ -198,7 +192,7 @@ def test_a_full_disk_while_publishing(life: Life, monkeypatch: pytest.MonkeyPatc
     assert not life.store.artifacts()
 
 
-def test_data_that_changes_while_it_is_read_is_not_published(life: Life, tmp_path: Path) -> None:
+def test_data_that_changes_while_it_is_read_is_not_published(life, tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text("mine")
     with pytest.raises(InputError, match=r"edit_while_loading.source changed while it was read"):
@@ -206,12 +200,12 @@ def test_data_that_changes_while_it_is_read_is_not_published(life: Life, tmp_pat
     assert not life.store.artifacts()
 
 
-def test_progress_reaches_the_watcher(life: Life) -> None:
+def test_progress_reaches_the_watcher(life):
     class Notes(Watcher):
-        def __init__(self) -> None:
-            self.seen: list[tuple[float, float, str]] = []
+        def __init__(self):
+            self.seen = []
 
-        def progress(self, done: float, total: float, note: str) -> None:
+        def progress(self, done, total, note):
             self.seen.append((done, total, note))
             if len(self.seen) == 3:
                 raise KeyboardInterrupt
@@ -228,7 +222,7 @@ def test_progress_reaches_the_watcher(life: Life) -> None:
 
 
 @pytest.mark.parametrize("kind", [Pushed, TaskExamples])
-def test_what_an_earlier_release_wrote_in_another_format_is_not_used(tmp_path: Path, kind: type[Artifact]) -> None:
+def test_what_an_earlier_release_wrote_in_another_format_is_not_used(tmp_path, kind):
     earlier = type(kind.__name__, (Artifact,), {"format_version": kind.format_version - 1})(tmp_path)
     (tmp_path / "pushed.json").write_text('{"path": "."}')
     earlier.seal({})

@@ -1,5 +1,4 @@
 import json
-from pathlib import Path
 
 import pytest
 
@@ -7,7 +6,7 @@ from pipeline.orchestrator import presence
 from pipeline.orchestrator.presence import Presence, Sighting
 
 
-def test_process_is_alive_until_its_heartbeat_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_is_alive_until_its_heartbeat_is_lost(tmp_path, monkeypatch):
     monkeypatch.setattr(presence, "BEAT_SECONDS", 0.01)
     file = tmp_path / "1.json"
     sighting = Sighting(file)
@@ -26,7 +25,7 @@ def test_process_is_alive_until_its_heartbeat_is_lost(tmp_path: Path, monkeypatc
     assert not sighting.is_alive
 
 
-def test_presence_file_of_an_earlier_run_is_not_alive(tmp_path: Path) -> None:
+def test_presence_file_of_an_earlier_run_is_not_alive(tmp_path):
     file = tmp_path / "1.json"
     with Presence(file, state="runs"):
         pass
@@ -36,7 +35,7 @@ def test_presence_file_of_an_earlier_run_is_not_alive(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", '{"state": "ru'])
-def test_half_written_presence_file_is_reread(tmp_path: Path, content: str) -> None:
+def test_half_written_presence_file_is_reread(tmp_path, content):
     file = tmp_path / "1.json"
     file.write_text(content)
     sighting = Sighting(file)

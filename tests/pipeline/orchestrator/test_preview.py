@@ -1,11 +1,10 @@
 import contextlib
-from pathlib import Path
 
 import pytest
 
 from components.dsl.errors import InputError
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.orchestrator.preview import Preview, preview
+from pipeline.orchestrator.preview import preview
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root_store import DATABASE
 from pipeline.orchestrator.runner import run_pipeline
@@ -14,26 +13,26 @@ from tests.pipeline.orchestrator import toy
 from tests.pipeline.orchestrator.test_runner import chain
 
 
-def preview_chain(root: Path, value: str = "hello", mark: str = "!", request: Request | None = None) -> list[Preview]:
+def preview_chain(root, value="hello", mark="!", request=None):
     return preview(Pipeline("toy", [chain(value, mark)]), root, request or Request())
 
 
-def run(root: Path, value: str = "hello", mark: str = "!") -> None:
+def run(root, value="hello", mark="!"):
     run_pipeline(Pipeline("toy", [chain(value, mark)]), root, preload=())
 
 
-def short(previews: list[Preview]) -> list[tuple[str, str]]:
+def short(previews):
     return [(step.step, step.state) for step in previews]
 
 
-def test_a_root_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+def test_a_root_that_is_not_there_is_not_made(tmp_path):
     previews = preview_chain(tmp_path / "root")
     assert short(previews) == [("write", "runs"), ("initial", "runs"), ("shout", "runs")]
     assert {step.why for step in previews} == {"nothing ran in this root yet"}
     assert not (tmp_path / "root").exists()
 
 
-def test_preview_tells_done_and_changed_steps(tmp_path: Path) -> None:
+def test_preview_tells_done_and_changed_steps(tmp_path):
     run(tmp_path)
     assert short(preview_chain(tmp_path)) == [("write", "done"), ("initial", "done"), ("shout", "done")]
     (change,) = preview_chain(tmp_path, mark="?")[-1].changes
@@ -44,7 +43,7 @@ def test_preview_tells_done_and_changed_steps(tmp_path: Path) -> None:
     assert third[:3] == ("shout", "follows", "after initial")
 
 
-def test_another_job_gives_neither_times_nor_reasons(tmp_path: Path) -> None:
+def test_another_job_gives_neither_times_nor_reasons(tmp_path):
     run(tmp_path)
     other = Pipeline("other", [chain("howdy")])
     first, *_ = preview(other, tmp_path, Request())
@@ -55,7 +54,7 @@ def test_another_job_gives_neither_times_nor_reasons(tmp_path: Path) -> None:
     assert first.expected is not None
 
 
-def test_nothing_runs_and_nothing_is_recorded(tmp_path: Path) -> None:
+def test_nothing_runs_and_nothing_is_recorded(tmp_path):
     run(tmp_path)
     before = (tmp_path / DATABASE).read_bytes()
     preview_chain(tmp_path, value="howdy")
@@ -63,7 +62,7 @@ def test_nothing_runs_and_nothing_is_recorded(tmp_path: Path) -> None:
     assert len(Store(tmp_path).runs()) == 1
 
 
-def test_it_says_what_a_run_then_does(tmp_path: Path) -> None:
+def test_it_says_what_a_run_then_does(tmp_path):
     run(tmp_path)
     request = Request(since="initial")
     assert short(preview_chain(tmp_path, request=request)) == [
@@ -75,14 +74,14 @@ def test_it_says_what_a_run_then_does(tmp_path: Path) -> None:
     assert short(preview_chain(tmp_path, request=Request(to="initial"))) == [("write", "done"), ("initial", "done")]
 
 
-def test_preview_refuses_like_a_run(tmp_path: Path) -> None:
+def test_preview_refuses_like_a_run(tmp_path):
     run(tmp_path)
     with pytest.raises(InputError, match="--from needs the steps before it done, but write is not"):
         preview_chain(tmp_path, value="other", request=Request(since="initial"))
 
 
-def test_other_reasons(tmp_path: Path) -> None:
-    def of(how: str) -> list[str]:
+def test_other_reasons(tmp_path):
+    def of(how):
         return [step.why for step in preview(Pipeline("toy", toy.misbehaving(how)), tmp_path, Request())]
 
     run_pipeline(Pipeline("toy", toy.misbehaving("crash")), tmp_path, preload=())
@@ -94,13 +93,13 @@ def test_other_reasons(tmp_path: Path) -> None:
     assert [step.why for step in never][1:] == ["after write", "after behave"]
 
 
-def test_a_step_that_another_pipeline_ran_is_compared_with_that(tmp_path: Path) -> None:
+def test_a_step_that_another_pipeline_ran_is_compared_with_that(tmp_path):
     run(tmp_path)
     first, *_ = preview(Pipeline("toy/search", [chain("howdy", "!")]), tmp_path, Request())
     assert first.changes == (("setting", "value", "hello", "howdy"),)
 
 
-def test_steps_that_are_not_done_have_the_duration_of_the_last_execution(tmp_path: Path) -> None:
+def test_steps_that_are_not_done_have_the_duration_of_the_last_execution(tmp_path):
     assert {step.expected for step in preview_chain(tmp_path)} == {None}
     run(tmp_path)
     assert {step.expected for step in preview_chain(tmp_path)} == {None}, "all are done"

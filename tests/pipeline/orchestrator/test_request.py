@@ -7,7 +7,7 @@ from tests.pipeline.orchestrator import toy
 
 
 @pytest.fixture
-def pipeline() -> Pipeline:
+def pipeline():
     """write -> initial -> shout, and write -> join."""
     first = toy.write()
     letter = toy.initial(text=first.output(toy.Text))
@@ -28,9 +28,7 @@ ALL = ["write", "initial", "join", "shout"]
         (Request(since="shout", force=("write",)), ALL, {"shout", "write"}, {"initial", "join"}),
     ],
 )
-def test_steps_that_are_asked_for(
-    pipeline: Pipeline, run_request: Request, names: list[str], again: set[str], done: set[str]
-) -> None:
+def test_steps_that_are_asked_for(pipeline, run_request, names, again, done):
     run_request.check(pipeline)
     assert [node.name for node in run_request.nodes(pipeline)] == names
     assert (run_request.again(pipeline), run_request.done(pipeline)) == (again, done)
@@ -47,7 +45,7 @@ def test_steps_that_are_asked_for(
         (Request(force=("writ", "x")), "--force must name a step of the run, got 'writ'; did you mean 'write'?"),
     ],
 )
-def test_a_step_that_is_none(pipeline: Pipeline, run_request: Request, message: str) -> None:
+def test_a_step_that_is_none(pipeline, run_request, message):
     with pytest.raises(InputError) as error:
         run_request.check(pipeline)
     assert str(error.value) == message

@@ -7,40 +7,37 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from components.dsl.component import Node
 from components.dsl.errors import InputError
 from pipeline.orchestrator import fingerprint, source_code
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.orchestrator.observer import Estimate, Observer, StepState, StoppedRunError, Watcher
+from pipeline.orchestrator.observer import Observer, StoppedRunError
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root import locked_root
-from pipeline.orchestrator.runner import RunResult, run_pipeline
+from pipeline.orchestrator.runner import run_pipeline
 from pipeline.orchestrator.store import Store
 from tests.pipeline.orchestrator import toy
 
 REPOSITORY = Path(__file__).parents[3]
 
 
-def run(root: Path, *outputs: Node) -> RunResult:
+def run(root, *outputs):
     return run_pipeline(Pipeline("toy", outputs), root, preload=())
 
 
-def states(result: RunResult) -> dict[str, str]:
+def states(result):
     return {step.name: step.state for step in result.steps}
 
 
-def chain(value: str, mark: str = "!") -> Node:
+def chain(value, mark="!"):
     """write -> initial -> shout: the first letter, loud."""
     return toy.shout(text=toy.initial(text=toy.write(value=value).output(toy.Text)).output(toy.Text), mark=mark)
 
 
-def test_everything_runs_once_and_is_cached_afterwards(tmp_path: Path) -> None:
+def test_everything_runs_once_and_is_cached_afterwards(tmp_path):
     first = run(tmp_path / "root", chain("hello"))
     assert states(first) == {"write": "ran", "initial": "ran", "shout": "ran"}
     again = run(tmp_path / "root", chain("hello"))
@@ -54,8 +51,8 @@ def test_everything_runs_once_and_is_cached_afterwards(tmp_path: Path) -> None:
     assert (again.state, again.message) == ("done", "")
 
 
-def test_run_without_all_steps_or_of_a_larger_command_is_partial(tmp_path: Path) -> None:
-    def start(to: str | None = None, **options: Any) -> RunResult:
+def test_run_without_all_steps_or_of_a_larger_command_is_partial(tmp_path):
+    def start(to=None, **options):
         return run_pipeline(Pipeline("toy", [chain("hello")]), tmp_path, request=Request(to=to), preload=(), **options)
 
     results = [start("initial"), start(is_whole=False), start("shout", part_of=2)]
@@ -65,7 +62,7 @@ def test_run_without_all_steps_or_of_a_larger_command_is_partial(tmp_path: Path)
     assert recorded == [("done", 2), ("partial", None), ("partial", None)]
 
 
-def test_second_process_reuses_parsed_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_process_reuses_parsed_code(tmp_path, monkeypatch):
     run(tmp_path, chain("hello"))
     for module, name in ((source_code, "_SOURCES"), (fingerprint, "_CODES"), (fingerprint, "_IMPORTED")):
         monkeypatch.setattr(module, name, {})
@@ -73,13 +70,13 @@ def test_second_process_reuses_parsed_code(tmp_path: Path, monkeypatch: pytest.M
     assert set(states(run(tmp_path, chain("hello"))).values()) == {"cached"}
 
 
-def test_changed_setting_reruns_later_steps_until_outputs_are_equal(tmp_path: Path) -> None:
+def test_changed_setting_reruns_later_steps_until_outputs_are_equal(tmp_path):
     run(tmp_path, chain("hello"))
     assert states(run(tmp_path, chain("hello", mark="?"))) == {"write": "cached", "initial": "cached", "shout": "ran"}
     assert states(run(tmp_path, chain("howdy"))) == {"write": "ran", "initial": "ran", "shout": "cached"}
 
 
-def test_cache_ignores_the_name_of_a_node(tmp_path: Path) -> None:
+def test_cache_ignores_the_name_of_a_node(tmp_path):
     named = toy.write(value="hello")
     named.name = "write-0"
     run(tmp_path, named)
@@ -88,11 +85,11 @@ def test_cache_ignores_the_name_of_a_node(tmp_path: Path) -> None:
     assert again.step("write").outputs["text"].read() == "hello"
 
 
-def test_cache_key_has_content_of_input_file_but_not_its_path(tmp_path: Path) -> None:
+def test_cache_key_has_content_of_input_file_but_not_its_path(tmp_path):
     mine = tmp_path / "mine.txt"
     mine.write_text("hello")
 
-    def load() -> dict[str, str]:
+    def load():
         return states(run(tmp_path / "root", toy.load(source=toy.File(str(mine)))))
 
     assert [load(), load()] == [{"load": "ran"}, {"load": "cached"}]
@@ -102,13 +99,13 @@ def test_cache_key_has_content_of_input_file_but_not_its_path(tmp_path: Path) ->
     assert load() == {"load": "ran"}
 
 
-def test_a_root_can_be_moved(tmp_path: Path) -> None:
+def test_a_root_can_be_moved(tmp_path):
     run(tmp_path / "here", chain("hello"))
     (tmp_path / "here").rename(tmp_path / "there")
     assert set(states(run(tmp_path / "there", chain("hello"))).values()) == {"cached"}
 
 
-def test_edited_code_reruns_a_step_but_edited_comments_do_not(tmp_path: Path) -> None:
+def test_edited_code_reruns_a_step_but_edited_comments_do_not(tmp_path):
     package = tmp_path / "shop"
     package.mkdir()
     (package / "__init__.py").write_text("")
@@ -131,7 +128,7 @@ def test_edited_code_reruns_a_step_but_edited_comments_do_not(tmp_path: Path) ->
     )
     environment = {**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{tmp_path}"}
 
-    def make(prices: str) -> str:
+    def make(prices):
         (package / "prices.py").write_text(prices)
         done = subprocess.run(
             [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
@@ -144,7 +141,7 @@ def test_edited_code_reruns_a_step_but_edited_comments_do_not(tmp_path: Path) ->
     assert make("price = 1 \n") == "cached 1"
 
 
-def test_a_cached_run_imports_no_library(tmp_path: Path) -> None:
+def test_a_cached_run_imports_no_library(tmp_path):
     run(tmp_path, chain("hello"))
     script = (
         "import sys; from pathlib import Path; from tests.pipeline.orchestrator.test_runner import chain; "
@@ -159,14 +156,14 @@ def test_a_cached_run_imports_no_library(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, check=True)
 
 
-def test_refusal_skips_later_steps_and_is_not_cached(tmp_path: Path) -> None:
+def test_refusal_skips_later_steps_and_is_not_cached(tmp_path):
     for expected in ("ran", "cached"):
         result = run(tmp_path, *toy.misbehaving("refusal"))
         assert states(result) == {"write": expected, "behave": "refused", "initial": "skipped"}
         assert (result.state, result.message) == ("refused", "not good enough")
 
 
-def test_crash_ends_the_run_quietly_and_keeps_finished_steps(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_crash_ends_the_run_quietly_and_keeps_finished_steps(tmp_path, capfd):
     result = run(tmp_path, *toy.misbehaving("crash"))
     assert capfd.readouterr() == ("", "")
     assert states(result) == {"write": "ran", "behave": "failed", "initial": "skipped"}
@@ -176,14 +173,14 @@ def test_crash_ends_the_run_quietly_and_keeps_finished_steps(tmp_path: Path, cap
     assert [r.state for r in Store(tmp_path).runs()] == ["done", "failed"]
 
 
-def test_refuses_bad_data_before_making_the_root(tmp_path: Path) -> None:
+def test_refuses_bad_data_before_making_the_root(tmp_path):
     with pytest.raises(InputError, match=r"File.path"):
         run(tmp_path / "a" / "root", toy.load(source=toy.File("/no/such")))
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("is_there", [False, True])
-def test_input_error_in_the_first_step_removes_only_a_new_root(tmp_path: Path, is_there: bool) -> None:
+def test_input_error_in_the_first_step_removes_only_a_new_root(tmp_path, is_there):
     mine, root = tmp_path / "mine.txt", tmp_path / "a" / "root"
     mine.write_text("x")
     if is_there:
@@ -194,7 +191,7 @@ def test_input_error_in_the_first_step_removes_only_a_new_root(tmp_path: Path, i
     assert not (root / ".staging").exists()
 
 
-def test_an_input_error_keeps_the_checkpoints_in_a_new_root(tmp_path: Path) -> None:
+def test_an_input_error_keeps_the_checkpoints_in_a_new_root(tmp_path):
     with pytest.raises(InputError, match="the rows cannot be scored"):
         run(tmp_path / "root", toy.save_and_complain())
     (checkpoint,) = (tmp_path / "root" / ".unfinished").glob("save_and_complain-*/checkpoint")
@@ -202,7 +199,7 @@ def test_an_input_error_keeps_the_checkpoints_in_a_new_root(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("age", ["new", "old"])
-def test_input_error_in_a_later_step_keeps_published_artifacts(tmp_path: Path, age: str) -> None:
+def test_input_error_in_a_later_step_keeps_published_artifacts(tmp_path, age):
     root = tmp_path / "root"
     if age == "old":
         root.mkdir()
@@ -214,7 +211,7 @@ def test_input_error_in_a_later_step_keeps_published_artifacts(tmp_path: Path, a
     assert states(run(root, *toy.misbehaving("well")))["write"] == "cached"
 
 
-def test_refuses_root_with_foreign_files(tmp_path: Path) -> None:
+def test_refuses_root_with_foreign_files(tmp_path):
     foreign = tmp_path / "artifacts" / "models" / "v1"
     foreign.mkdir(parents=True)
     with pytest.raises(InputError, match=r"root must be a new or empty folder, .*: it holds artifacts"):
@@ -223,7 +220,7 @@ def test_refuses_root_with_foreign_files(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["artifacts"]
 
 
-def test_a_root_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_root_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     for root in (tmp_path / "file", tmp_path / "file" / "root", Path("/proc/root_of_mine/x")):
         with pytest.raises(InputError, match=f"root must be a folder that can be written to, got {root}"):
@@ -231,7 +228,7 @@ def test_a_root_that_cannot_be_written(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
-def test_two_runs_at_once(tmp_path: Path) -> None:
+def test_two_runs_at_once(tmp_path):
     message = (
         f"root must be free, got {tmp_path}: another run holds it \\(run, process {os.getpid()} on .*\\); "
         "commands that start as `flock FILE keras-bert-edge ...`, all with one FILE, wait for each other, "
@@ -242,7 +239,7 @@ def test_two_runs_at_once(tmp_path: Path) -> None:
 
 
 @contextlib.contextmanager
-def mounted(folder: Path, options: str) -> Iterator[Path]:
+def mounted(folder, options):
     """A file system in memory, where this user may mount one."""
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
@@ -254,7 +251,7 @@ def mounted(folder: Path, options: str) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-def test_full_disk_stops_a_run_with_one_line_and_the_next_run_resumes(tmp_path: Path) -> None:
+def test_full_disk_stops_a_run_with_one_line_and_the_next_run_resumes(tmp_path):
     with mounted(tmp_path / "disk", "size=1m") as disk:
         run(disk / "root", toy.write())
         ballast = disk / "ballast"
@@ -268,8 +265,8 @@ def test_full_disk_stops_a_run_with_one_line_and_the_next_run_resumes(tmp_path: 
         assert states(run(disk / "root", chain("hello"))) == {"write": "cached", "initial": "ran", "shout": "ran"}
 
 
-def test_full_disk_at_the_end_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+def test_full_disk_at_the_end_of_a_run(tmp_path, monkeypatch):
+    def full(*_):
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch:
@@ -279,7 +276,7 @@ def test_full_disk_at_the_end_of_a_run(tmp_path: Path, monkeypatch: pytest.Monke
     assert states(run(tmp_path, toy.write())) == {"write": "cached"}
 
 
-def test_a_root_that_cannot_be_written_any_more(tmp_path: Path) -> None:
+def test_a_root_that_cannot_be_written_any_more(tmp_path):
     with mounted(tmp_path / "disk", "size=4m") as disk:
         run(disk / "root", toy.write())
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
@@ -288,7 +285,7 @@ def test_a_root_that_cannot_be_written_any_more(tmp_path: Path) -> None:
             run(disk / "root", toy.write())
 
 
-def test_sweeps_files_of_a_killed_run(tmp_path: Path) -> None:
+def test_sweeps_files_of_a_killed_run(tmp_path):
     kept = run(tmp_path, chain("hello")).step("write").outputs["text"].path
     (tmp_path / ".staging" / "old" / "text").mkdir(parents=True)
     orphan = kept.with_name("text-000000000000")
@@ -302,46 +299,46 @@ def test_sweeps_files_of_a_killed_run(tmp_path: Path) -> None:
 class RecordingObserver(Observer):
     """Records all calls."""
 
-    def __init__(self) -> None:
-        self.events: list[tuple[object, ...]] = []
+    def __init__(self):
+        self.events = []
 
-    def begin(self, names: Sequence[str]) -> None:
+    def begin(self, names):
         self.events.append(("begin", *names))
 
-    def estimated(self, estimate: Estimate) -> None:
+    def estimated(self, estimate):
         self.events.append(("estimated", estimate.measured, estimate.unmeasured))
 
-    def step(self, name: str, expected: float | None, record: Path) -> Watcher:
+    def step(self, name, expected, record):
         self.events.append(("step", name, expected is not None))
         return super().step(name, expected, record)
 
-    def finished(self, name: str, state: StepState, seconds: float) -> None:
+    def finished(self, name, state, seconds):
         assert 0 <= seconds < 60
         self.events.append((name, state))
 
-    def say(self, text: str) -> None:
+    def say(self, text):
         self.events.append(("say", text))
 
 
 class StoppingObserver(Observer):
     """Ends the run once the training has written its record."""
 
-    def __init__(self) -> None:
-        self.pid: int | None = None
+    def __init__(self):
+        self.pid = None
 
-    def step(self, name: str, expected: float | None, record: Path) -> Watcher:
+    def step(self, name, expected, record):
         watcher = super().step(name, expected, record)
 
-        def tick() -> None:
+        def tick():
             if (record / "note").is_file():
                 self.pid = int((record / "note").read_text())
                 raise StoppedRunError
 
-        watcher.tick = tick  # type: ignore[method-assign]
+        watcher.tick = tick
         return watcher
 
 
-def test_observer_stops_a_run_without_saving_a_checkpoint(tmp_path: Path) -> None:
+def test_observer_stops_a_run_without_saving_a_checkpoint(tmp_path):
     observer, training = StoppingObserver(), toy.train_for_long(text=toy.write().output(toy.Text))
     start = time.monotonic()
     with pytest.raises(StoppedRunError):
@@ -360,8 +357,8 @@ def test_observer_stops_a_run_without_saving_a_checkpoint(tmp_path: Path) -> Non
     assert states(again) == {"write": "cached", "initial": "ran"}, "the root is free"
 
 
-def test_observer_receives_every_step(tmp_path: Path) -> None:
-    def events_of(how: str) -> list[tuple[object, ...]]:
+def test_observer_receives_every_step(tmp_path):
+    def events_of(how):
         recorder = RecordingObserver()
         run_pipeline(Pipeline("toy", toy.misbehaving(how)), tmp_path, observer=recorder, preload=())
         return recorder.events
@@ -402,7 +399,7 @@ def test_observer_receives_every_step(tmp_path: Path) -> None:
 class SubprocessRun:
     """A run in a process of its own, in the middle of a slow step."""
 
-    def __init__(self, folder: Path, *launch: str) -> None:
+    def __init__(self, folder, *launch):
         self.root, self.trace = folder / "root", folder / "trace"
         command = [sys.executable, "-m", "tests.pipeline.orchestrator.drive", str(self.root), "slow", str(self.trace)]
         self.process = subprocess.Popen(
@@ -422,14 +419,14 @@ class SubprocessRun:
             time.sleep(0.02)
         self.pids = [int(self.trace.read_text()), int(grandchild.read_text())]
 
-    def assert_children_end(self, seconds: float = 5.0) -> None:
+    def assert_children_end(self, seconds=5.0):
         deadline = time.monotonic() + seconds
         for pid in self.pids:
             while toy.is_running(pid):
                 assert time.monotonic() < deadline, f"process {pid} is still there"
                 time.sleep(0.02)
 
-    def assert_it_goes_on(self, state: str) -> None:
+    def assert_it_goes_on(self, state):
         """The next run goes on after the last finished step, and nothing half-written is left."""
         result = run(self.root, *toy.misbehaving("well"))
         assert states(result) == {"write": "cached", "behave": "ran", "initial": "ran"}
@@ -440,8 +437,8 @@ class SubprocessRun:
         assert folders == store.paths()
 
 
-def test_killed_step_finds_its_own_checkpoints(tmp_path: Path) -> None:
-    def count(text: str, lives: int) -> dict[str, str]:
+def test_killed_step_finds_its_own_checkpoints(tmp_path):
+    def count(text, lives):
         return states(run(tmp_path, toy.count_lives(text=toy.write(value=text).output(toy.Text), lives=lives)))
 
     for _ in range(2):
@@ -454,7 +451,7 @@ def test_killed_step_finds_its_own_checkpoints(tmp_path: Path) -> None:
     assert len(list((tmp_path / ".unfinished").iterdir())) == 1, "checkpoints of another step stay"
 
 
-def test_checkpoints_are_as_old_as_their_newest_file(tmp_path: Path) -> None:
+def test_checkpoints_are_as_old_as_their_newest_file(tmp_path):
     run(tmp_path, toy.write())
     checkpoint = tmp_path / ".unfinished" / "train-0123456789ab" / "seed-0" / "checkpoint"
     checkpoint.parent.mkdir(parents=True)
@@ -469,7 +466,7 @@ def test_checkpoints_are_as_old_as_their_newest_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run(tmp_path: Path, number: signal.Signals) -> None:
+def test_an_interrupted_run(tmp_path, number):
     driven = SubprocessRun(tmp_path)
     os.killpg(driven.process.pid, number)
     output = driven.process.communicate(timeout=10)[0]
@@ -483,7 +480,7 @@ def test_an_interrupted_run(tmp_path: Path, number: signal.Signals) -> None:
     driven.assert_it_goes_on("interrupted")
 
 
-def test_a_second_run_on_a_busy_root(tmp_path: Path) -> None:
+def test_a_second_run_on_a_busy_root(tmp_path):
     driven = SubprocessRun(tmp_path)
     with pytest.raises(InputError, match=f"process {driven.process.pid}"):
         run(driven.root, chain("hello"))
@@ -493,7 +490,7 @@ def test_a_second_run_on_a_busy_root(tmp_path: Path) -> None:
     driven.assert_children_end()
 
 
-def test_only_the_parent_is_killed(tmp_path: Path) -> None:
+def test_only_the_parent_is_killed(tmp_path):
     driven = SubprocessRun(tmp_path)
     driven.process.kill()
     driven.process.communicate(timeout=10)
@@ -501,7 +498,7 @@ def test_only_the_parent_is_killed(tmp_path: Path) -> None:
     driven.assert_it_goes_on("interrupted")
 
 
-def test_the_whole_tree_is_killed(tmp_path: Path) -> None:
+def test_the_whole_tree_is_killed(tmp_path):
     driven = SubprocessRun(tmp_path)
     for pid in (*driven.pids, driven.process.pid):
         os.kill(pid, signal.SIGKILL)
@@ -509,7 +506,7 @@ def test_the_whole_tree_is_killed(tmp_path: Path) -> None:
     driven.assert_it_goes_on("interrupted")
 
 
-def test_killed_at_any_moment(tmp_path: Path) -> None:
+def test_killed_at_any_moment(tmp_path):
     root = tmp_path / "root"
     command = [sys.executable, "-m", "tests.pipeline.orchestrator.drive", str(root), "well", ""]
     for delay in (0.15, 0.2, 0.24, 0.28, 0.32, 0.36, 0.4):
@@ -524,8 +521,8 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
     assert {p.relative_to(root).as_posix() for p in (root / "artifacts").glob("*/*")} == Store(root).paths()
 
 
-def test_a_list_of_inputs_runs_each_node_for_itself(tmp_path: Path) -> None:
-    def joined(*values: str) -> Pipeline:
+def test_a_list_of_inputs_runs_each_node_for_itself(tmp_path):
+    def joined(*values):
         nodes = [toy.write(value=value) for value in values]
         for number, node in enumerate(nodes):
             node.name = f"write-{number}"

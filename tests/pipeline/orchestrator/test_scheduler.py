@@ -1,52 +1,49 @@
 """When steps begin, and which; on toy components."""
 
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from components.dsl.component import Node
 from components.dsl.errors import InputError
 from pipeline.machine import Machine
 from pipeline.orchestrator import scheduler
 from pipeline.orchestrator.graph import Pipeline, sources_of
 from pipeline.orchestrator.request import Request
-from pipeline.orchestrator.runner import RunResult, run_pipeline
+from pipeline.orchestrator.runner import run_pipeline
 from pipeline.orchestrator.store import Store
 from tests.pipeline.orchestrator import toy
 from tests.pipeline.orchestrator.test_runner import RecordingObserver, chain, states
 
 
-def run(root: Path, *outputs: Node, **options: Any) -> RunResult:
+def run(root, *outputs, **options):
     return run_pipeline(Pipeline("toy", outputs), root, preload=(), **options)
 
 
-def test_to_a_step_runs_no_further(tmp_path: Path) -> None:
+def test_to_a_step_runs_no_further(tmp_path):
     assert states(run(tmp_path, chain("hello"), request=Request(to="initial"))) == {"write": "ran", "initial": "ran"}
 
 
-def test_a_forced_step_runs_and_the_same_bytes_cut_the_rerun_off(tmp_path: Path) -> None:
+def test_a_forced_step_runs_and_the_same_bytes_cut_the_rerun_off(tmp_path):
     first = run(tmp_path, chain("hello"))
     again = run(tmp_path, chain("hello"), request=Request(force=("initial",)))
     assert states(again) == {"write": "cached", "initial": "ran", "shout": "cached"}
     assert again.step("shout").outputs["loud"].path == first.step("shout").outputs["loud"].path
 
 
-def test_from_a_step_all_that_follow_run_again(tmp_path: Path) -> None:
+def test_from_a_step_all_that_follow_run_again(tmp_path):
     run(tmp_path, chain("hello"))
     again = run(tmp_path, chain("hello"), request=Request(since="initial"))
     assert states(again) == {"write": "cached", "initial": "ran", "shout": "ran"}
 
 
-def test_from_a_step_needs_those_before_it(tmp_path: Path) -> None:
+def test_from_a_step_needs_those_before_it(tmp_path):
     run(tmp_path, chain("hello"))
     with pytest.raises(InputError) as error:
         run(tmp_path, chain("other"), request=Request(since="initial"))
     assert str(error.value) == "--from needs the steps before it done, but write is not: without --from, it runs first"
 
 
-def test_a_step_that_was_killed_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_was_killed_is_tried_again(tmp_path, monkeypatch):
     monkeypatch.setattr(scheduler, "_FIRST_PAUSE_SECONDS", 0.05)
     recorder = RecordingObserver()
     lively = toy.count_lives(text=toy.write().output(toy.Text), lives=3)
@@ -63,7 +60,7 @@ def test_a_step_that_was_killed_is_tried_again(tmp_path: Path, monkeypatch: pyte
     assert [item.state for item in Store(tmp_path).executions(1)] == ["ran", "failed", "failed", "ran"]
 
 
-def test_a_step_that_is_killed_too_often_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_is_killed_too_often_fails(tmp_path, monkeypatch):
     monkeypatch.setattr(scheduler, "_FIRST_PAUSE_SECONDS", 0.05)
     lively = toy.count_lives(text=toy.write().output(toy.Text), lives=3)
     result = run(tmp_path, lively, machine=Machine(retries=1))
@@ -72,7 +69,7 @@ def test_a_step_that_is_killed_too_often_fails(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("how", ["crash", "exit", "input_error", "refusal", "disk_full"])
-def test_what_would_break_again_is_not_tried_again(tmp_path: Path, how: str) -> None:
+def test_what_would_break_again_is_not_tried_again(tmp_path, how):
     recorder = RecordingObserver()
     try:
         result = run(tmp_path, *toy.misbehaving(how), machine=Machine(retries=3), observer=recorder)
@@ -86,7 +83,7 @@ def test_what_would_break_again_is_not_tried_again(tmp_path: Path, how: str) -> 
     ]
 
 
-def test_a_refusal_keeps_only_those_steps_from_running_that_read_from_it(tmp_path: Path) -> None:
+def test_a_refusal_keeps_only_those_steps_from_running_that_read_from_it(tmp_path):
     refused = toy.misbehaving("refusal")
     (behaving,) = (handle.node for handle in sources_of(refused[0]))
     further = toy.shout(text=refused[0].output(toy.Text))
@@ -103,7 +100,7 @@ def test_a_refusal_keeps_only_those_steps_from_running_that_read_from_it(tmp_pat
     assert (result.state, result.message) == ("refused", "not good enough")
 
 
-def couple(folder: Path, seconds: float, kind: Any = toy.meet) -> list[Node]:
+def couple(folder, seconds, kind=toy.meet):
     """Two steps that do not need one another, each waiting for the other."""
     text = toy.write().output(toy.Text)
     pair = []
@@ -114,11 +111,11 @@ def couple(folder: Path, seconds: float, kind: Any = toy.meet) -> list[Node]:
     return pair
 
 
-def met(result: RunResult) -> list[str]:
-    return [step.outputs["result"].read() for step in result.steps[1:]]  # type: ignore[attr-defined]
+def met(result):
+    return [step.outputs["result"].read() for step in result.steps[1:]]
 
 
-def test_steps_run_side_by_side_once_it_is_known_what_they_take(tmp_path: Path) -> None:
+def test_steps_run_side_by_side_once_it_is_known_what_they_take(tmp_path):
     root = tmp_path / "root"
     alone = run(root, *couple(tmp_path, 0.2))
     assert met(alone) == ["False", "False"]
@@ -132,7 +129,7 @@ def test_steps_run_side_by_side_once_it_is_known_what_they_take(tmp_path: Path) 
     assert met(run(root, *couple(tmp_path, 0.2), request=everything)) == ["False", "False"]
 
 
-def test_a_step_that_measures_time_runs_alone(tmp_path: Path) -> None:
+def test_a_step_that_measures_time_runs_alone(tmp_path):
     root = tmp_path / "root"
     for _ in range(2):
         result = run(
@@ -144,7 +141,7 @@ def test_a_step_that_measures_time_runs_alone(tmp_path: Path) -> None:
         assert met(result) == ["False", "False"]
 
 
-def test_what_runs_beside_a_step_that_breaks_comes_to_its_end(tmp_path: Path) -> None:
+def test_what_runs_beside_a_step_that_breaks_comes_to_its_end(tmp_path):
     root, text = tmp_path / "root", toy.write().output(toy.Text)
     slow = toy.meet(text=text, me="a", other="nobody", folder=str(tmp_path), seconds=1.0)
     run(root, slow, toy.behave(text=text))
@@ -156,7 +153,7 @@ def test_what_runs_beside_a_step_that_breaks_comes_to_its_end(tmp_path: Path) ->
     assert result.state == "failed"
 
 
-def test_bad_input_ends_what_runs_beside_it(tmp_path: Path) -> None:
+def test_bad_input_ends_what_runs_beside_it(tmp_path):
     root, text = tmp_path / "root", toy.write().output(toy.Text)
     slow = toy.meet(text=text, me="a", other="nobody", folder=str(tmp_path), seconds=0.1)
     run(root, slow, toy.behave(text=text))

@@ -7,8 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +15,7 @@ from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.locks import find_holders
 from pipeline.orchestrator.root import locked_root
 from pipeline.orchestrator.root_store import ABANDONED_SECONDS
-from pipeline.orchestrator.runner import RunResult, run_pipeline
+from pipeline.orchestrator.runner import run_pipeline
 from pipeline.orchestrator.single_step import run_step
 from pipeline.orchestrator.store import Store
 from pipeline.provenance.garbage import find_garbage, remove_garbage
@@ -25,11 +23,11 @@ from tests.pipeline.orchestrator import toy
 from tests.pipeline.orchestrator.test_runner import REPOSITORY, chain, states
 
 
-def step(root: Path, name: str, value: str = "hello", **options: Any) -> RunResult:
+def step(root, name, value="hello", **options):
     return run_step(Pipeline("toy", [chain(value)]), name, root, preload=(), **options)
 
 
-def runs(root: Path) -> list[tuple[str, str | None, list[str]]]:
+def runs(root):
     with contextlib.closing(Store(root)) as store:
         return [
             (run.state, run.invocation, [execution.state for execution in store.executions(run.id)])
@@ -37,7 +35,7 @@ def runs(root: Path) -> list[tuple[str, str | None, list[str]]]:
         ]
 
 
-def test_single_steps_give_the_outputs_of_a_run(tmp_path: Path) -> None:
+def test_single_steps_give_the_outputs_of_a_run(tmp_path):
     whole = run_pipeline(Pipeline("toy", [chain("hello")]), tmp_path / "whole", preload=())
     for name in ("write", "initial", "shout"):
         result = step(tmp_path / "root", name, invocation="monday")
@@ -49,7 +47,7 @@ def test_single_steps_give_the_outputs_of_a_run(tmp_path: Path) -> None:
     assert set(states(cached).values()) == {"cached"}
 
 
-def test_refuses_step_with_missing_inputs_and_names_the_first(tmp_path: Path) -> None:
+def test_refuses_step_with_missing_inputs_and_names_the_first(tmp_path):
     root = tmp_path / "new" / "root"
     message = f"shout needs the steps before it done, but write is not in {root}; run the step write first"
     with pytest.raises(InputError, match=f"^{message}$"):
@@ -61,7 +59,7 @@ def test_refuses_step_with_missing_inputs_and_names_the_first(tmp_path: Path) ->
     assert len(runs(root)) == 1
 
 
-def test_refuses_inputs_of_another_version_and_names_what_changed(tmp_path: Path) -> None:
+def test_refuses_inputs_of_another_version_and_names_what_changed(tmp_path):
     step(tmp_path, "write")
     step(tmp_path, "initial")
     with pytest.raises(InputError, match=r"but write is not in .* as it is here: its last run had another setting"):
@@ -77,13 +75,13 @@ def test_refuses_inputs_of_another_version_and_names_what_changed(tmp_path: Path
         step(tmp_path, "shout")
 
 
-def test_refuses_unknown_step(tmp_path: Path) -> None:
+def test_refuses_unknown_step(tmp_path):
     with pytest.raises(InputError, match=r"STEP must name a step of the run, got 'shuot'; did you mean 'shout'\?"):
         step(tmp_path / "root", "shuot")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_finished_step_is_recorded_once_per_invocation(tmp_path: Path) -> None:
+def test_finished_step_is_recorded_once_per_invocation(tmp_path):
     for _ in range(2):
         step(tmp_path, "write", invocation="monday")
     assert states(step(tmp_path, "write", invocation="tuesday")) == {"write": "cached"}
@@ -95,8 +93,8 @@ def test_finished_step_is_recorded_once_per_invocation(tmp_path: Path) -> None:
     ]
 
 
-def test_failed_step_ends_the_invocation_and_a_retry_resumes_it(tmp_path: Path) -> None:
-    def go(name: str, how: str) -> str:
+def test_failed_step_ends_the_invocation_and_a_retry_resumes_it(tmp_path):
+    def go(name, how):
         pipeline = Pipeline("toy", toy.misbehaving(how))
         return run_step(pipeline, name, tmp_path, invocation="i", preload=()).state
 
@@ -109,13 +107,13 @@ def test_failed_step_ends_the_invocation_and_a_retry_resumes_it(tmp_path: Path) 
     assert runs(tmp_path) == [("done", "i", ["ran", "failed", "refused", "ran", "ran"])]
 
 
-def test_refuses_invocation_of_another_job(tmp_path: Path) -> None:
+def test_refuses_invocation_of_another_job(tmp_path):
     step(tmp_path, "write", invocation="i")
     with pytest.raises(InputError, match=r"--run must identify a run of the job 'other', got 'i' of 'toy'"):
         run_step(Pipeline("other", [toy.write()]), "write", tmp_path, invocation="i", preload=())
 
 
-def test_artifacts_of_an_unfinished_invocation_are_no_garbage(tmp_path: Path) -> None:
+def test_artifacts_of_an_unfinished_invocation_are_no_garbage(tmp_path):
     step(tmp_path, "write", "first", invocation="i")
     run_pipeline(Pipeline("toy", [chain("hello")]), tmp_path, preload=())
     with contextlib.closing(Store(tmp_path)) as store:
@@ -134,7 +132,7 @@ def test_artifacts_of_an_unfinished_invocation_are_no_garbage(tmp_path: Path) ->
 class DrivenStep:
     """A step of `drive_step` in a process of its own."""
 
-    def __init__(self, folder: Path, name: str, seconds: float = 20.0) -> None:
+    def __init__(self, folder, name, seconds=20.0):
         command = [sys.executable, "-m", "tests.pipeline.orchestrator.drive_step", str(folder / "root"), name]
         self.process = subprocess.Popen(
             [*command, str(folder / "place"), str(seconds)],
@@ -144,21 +142,21 @@ class DrivenStep:
             text=True,
         )
 
-    def end(self, status: int = 0) -> list[str]:
+    def end(self, status=0):
         """The lines that it printed, at its end."""
         output = self.process.communicate(timeout=30)[0]
         assert self.process.returncode == status, output
         return [line for line in output.splitlines() if not line.startswith("time:")]
 
 
-def wait_for(file: Path) -> None:
+def wait_for(file):
     deadline = time.monotonic() + 20
     while not file.exists():
         assert time.monotonic() < deadline, f"{file} did not appear"
         time.sleep(0.02)
 
 
-def test_two_steps_run_concurrently_and_the_same_step_runs_once(tmp_path: Path) -> None:
+def test_two_steps_run_concurrently_and_the_same_step_runs_once(tmp_path):
     DrivenStep(tmp_path, "write").end()
     first = DrivenStep(tmp_path, "meet_a")
     wait_for(tmp_path / "place" / "a")
@@ -177,7 +175,7 @@ def test_two_steps_run_concurrently_and_the_same_step_runs_once(tmp_path: Path) 
     assert texts.count("True") == 2, "each saw the other"
 
 
-def test_measurement_waits_for_other_steps_on_the_machine(tmp_path: Path) -> None:
+def test_measurement_waits_for_other_steps_on_the_machine(tmp_path):
     DrivenStep(tmp_path, "write").end()
     slow = DrivenStep(tmp_path, "meet_a", seconds=1.5)
     wait_for(tmp_path / "place" / "a")
@@ -191,7 +189,7 @@ def test_measurement_waits_for_other_steps_on_the_machine(tmp_path: Path) -> Non
     assert measured.read_text() == "False"
 
 
-def test_refuses_run_while_single_steps_run_and_keeps_their_staging(tmp_path: Path) -> None:
+def test_refuses_run_while_single_steps_run_and_keeps_their_staging(tmp_path):
     DrivenStep(tmp_path, "write").end()
     slow = DrivenStep(tmp_path, "meet_a")
     wait_for(tmp_path / "place" / "a")
@@ -209,7 +207,7 @@ def test_refuses_run_while_single_steps_run_and_keeps_their_staging(tmp_path: Pa
     assert list((tmp_path / "root" / ".locks").iterdir()) == []
 
 
-def test_refuses_step_while_a_run_holds_the_root(tmp_path: Path) -> None:
+def test_refuses_step_while_a_run_holds_the_root(tmp_path):
     with (
         locked_root(tmp_path),
         pytest.raises(InputError, match=rf"another run holds it \(run, process {os.getpid()} on"),
@@ -218,7 +216,7 @@ def test_refuses_step_while_a_run_holds_the_root(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_killed_step_runs_again_and_its_staging_is_removed(tmp_path: Path, number: signal.Signals) -> None:
+def test_killed_step_runs_again_and_its_staging_is_removed(tmp_path, number):
     DrivenStep(tmp_path, "write").end()
     slow = DrivenStep(tmp_path, "meet_a", seconds=60.0)
     wait_for(tmp_path / "place" / "a")

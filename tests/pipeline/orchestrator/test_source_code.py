@@ -2,19 +2,18 @@ import ast
 import json
 import os
 import time
-from pathlib import Path
 
 import pytest
 
 from components.files import paths
 from pipeline.orchestrator import source_code
-from pipeline.orchestrator.source_code import CodeError, Import, ModuleSource, load_cache, read, save_cache
+from pipeline.orchestrator.source_code import CodeError, Import, load_cache, read, save_cache
 
 TEXT = "'''Prices.'''\nfrom .tax import rate as r\nimport os.path\ndef of(n):\n    return n * r\n"
 
 
 @pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def module(tmp_path, monkeypatch):
     """A file that is read as `shop.prices` and written long ago; nothing is known of any."""
     monkeypatch.setattr(source_code, "_SOURCES", {})
     monkeypatch.setattr(paths, "SETTLED_NANOSECONDS", -1)
@@ -23,21 +22,21 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+def forget(monkeypatch):
     """As in another process, which must not parse anything."""
     monkeypatch.setattr(source_code, "_SOURCES", {})
     monkeypatch.setattr(ast, "parse", lambda *_, **__: pytest.fail("parsed again"))
 
 
-def test_a_file_says_what_it_imports_and_binds(module: Path) -> None:
+def test_a_file_says_what_it_imports_and_binds(module):
     source = read(module, "shop.prices").source
     assert sorted(source.imports) == [Import("os.path", None, 3), Import("shop.tax", "rate", 2)]
     assert {"of", "r", "os"} <= source.names
 
 
 @pytest.mark.parametrize("name", ["TYPE_CHECKING", "typing.TYPE_CHECKING"])
-def test_imports_for_type_checking_do_not_count(module: Path, name: str) -> None:
-    def source(types: str, runtime: str) -> ModuleSource:
+def test_imports_for_type_checking_do_not_count(module, name):
+    def source(types, runtime):
         module.write_text(f"if {name}:\n    {types}\nelse:\n    {runtime}\n")
         return read(module, "shop.prices").source
 
@@ -47,13 +46,13 @@ def test_imports_for_type_checking_do_not_count(module: Path, name: str) -> None
     assert first.digest != source("from shop.tax import Rate", "Rate = int").digest
 
 
-def test_a_condition_that_only_mentions_type_checking_counts(module: Path) -> None:
+def test_a_condition_that_only_mentions_type_checking_counts(module):
     module.write_text("if not TYPE_CHECKING:\n    from shop.tax import rate\n")
     assert read(module, "shop.prices").source.imports == (Import("shop.tax", "rate", 2),)
 
 
-def test_the_declaration_of_a_component_does_not_count(module: Path) -> None:
-    def digest(decorator: str) -> str:
+def test_the_declaration_of_a_component_does_not_count(module):
+    def digest(decorator):
         module.write_text(f"@{decorator}\ndef of(n):\n    return n\n")
         return read(module, "shop.prices").source.digest
 
@@ -62,20 +61,20 @@ def test_the_declaration_of_a_component_does_not_count(module: Path) -> None:
     assert declared != digest("cached(kind='data')") != digest("cached(kind='training')")
 
 
-def test_folders_and_missing_files_say_nothing(tmp_path: Path) -> None:
+def test_folders_and_missing_files_say_nothing(tmp_path):
     assert read(tmp_path, "shop").source == read(tmp_path / "none.py", "shop.none").source
     assert read(tmp_path, "shop").stamp is not None
     assert read(tmp_path / "none.py", "shop.none").stamp is None
 
 
 @pytest.mark.parametrize("text", [b"def of(:\n", b"x = '\xff'\n", b"x = 1\0"])
-def test_a_file_that_does_not_parse(module: Path, text: bytes) -> None:
+def test_a_file_that_does_not_parse(module, text):
     module.write_bytes(text)
     with pytest.raises(CodeError, match=r"prices\.py cannot be parsed"):
         read(module, "shop.prices")
 
 
-def test_parsed_sources_are_cached(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parsed_sources_are_cached(module, monkeypatch):
     before = read(module, "shop.prices")
     save_cache(module.parent / "memory")
     forget(monkeypatch)
@@ -83,7 +82,7 @@ def test_parsed_sources_are_cached(module: Path, monkeypatch: pytest.MonkeyPatch
     assert read(module, "shop.prices") == before
 
 
-def test_a_cache_to_which_nothing_is_added_is_not_written_again(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_to_which_nothing_is_added_is_not_written_again(module, monkeypatch):
     memory = module.parent / "memory"
     read(module, "shop.prices")
     save_cache(memory)
@@ -100,7 +99,7 @@ def test_a_cache_to_which_nothing_is_added_is_not_written_again(module: Path, mo
 
 
 @pytest.mark.parametrize("damage", ["absent", "cut", "of another reader", "of other parts"])
-def test_a_memory_that_is_of_no_use_is_not_used(module: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+def test_a_memory_that_is_of_no_use_is_not_used(module, monkeypatch, damage):
     memory = module.parent / "memory"
     read(module, "shop.prices")
     save_cache(memory)
@@ -117,13 +116,13 @@ def test_a_memory_that_is_of_no_use_is_not_used(module: Path, monkeypatch: pytes
     assert source_code._SOURCES == {}
 
 
-def test_a_memory_that_cannot_be_written_is_none(module: Path) -> None:
+def test_a_memory_that_cannot_be_written_is_none(module):
     read(module, "shop.prices")
     save_cache(module.parent / "no such folder" / "memory")
     assert [file.name for file in module.parent.iterdir()] == ["prices.py"]
 
 
-def test_a_change_that_keeps_size_and_time_is_a_change(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_that_keeps_size_and_time_is_a_change(module, monkeypatch):
     before, status = read(module, "shop.prices"), module.stat()
     save_cache(module.parent / "memory")
     monkeypatch.setattr(source_code, "_SOURCES", {})
@@ -137,7 +136,7 @@ def test_a_change_that_keeps_size_and_time_is_a_change(module: Path, monkeypatch
     assert len(json.loads((module.parent / "memory").read_bytes())["sources"]) == 1, "what it was is forgotten"
 
 
-def test_a_file_that_was_just_written_is_read_again(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_was_just_written_is_read_again(module, monkeypatch):
     monkeypatch.setattr(paths, "SETTLED_NANOSECONDS", 10**10)
     read(module, "shop.prices")
     save_cache(module.parent / "memory")

@@ -3,12 +3,10 @@
 import os
 from pathlib import Path
 
-import pytest
-
 from pipeline.orchestrator.step_command import without_keras_settings
 
 
-def test_settings_of_keras_from_elsewhere_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_of_keras_from_elsewhere_are_not_read(monkeypatch):
     monkeypatch.setenv("KERAS_BACKEND", "jax")
     monkeypatch.delenv("KERAS_HOME", raising=False)
     with without_keras_settings():

@@ -1,6 +1,5 @@
 import contextlib
 import sqlite3
-from pathlib import Path
 
 import pytest
 
@@ -15,13 +14,11 @@ from pipeline.orchestrator.store import Store
 # A database as the first release made it, written out: what was published then must be found for as long as the schema
 # has this number.
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path):
     return Store(tmp_path)
 
 
-def add(
-    store: Store, key: str, fingerprint: str, inputs: dict[str, StoredArtifact] | None = None, kind: str = "Text"
-) -> StoredArtifact:
+def add(store, key, fingerprint, inputs=None, kind="Text"):
     run = store.start_run("toy")
     new = {"out": NewArtifact(kind, fingerprint, f"artifacts/node/out-{key}")}
     stored = store.publish(Execution(run, "node", "node", key, "ran", 2.0), inputs or {}, new)
@@ -29,7 +26,7 @@ def add(
     return stored["out"]
 
 
-def test_published_artifact_is_found_again(store: Store, tmp_path: Path) -> None:
+def test_published_artifact_is_found_again(store, tmp_path):
     assert store.find("k") is None
     assert not store.artifacts()
     made = add(store, "k", "f")
@@ -40,7 +37,7 @@ def test_published_artifact_is_found_again(store: Store, tmp_path: Path) -> None
     assert again.artifacts()
 
 
-def test_a_run_is_found_by_its_number_alone(store: Store) -> None:
+def test_a_run_is_found_by_its_number_alone(store):
     with pytest.raises(InputError, match=r"^RUN must be a number that show lists, none yet, got 1$"):
         store.run_of(1)
     numbers = [store.start_run("toy") for _ in range(2)]
@@ -49,7 +46,7 @@ def test_a_run_is_found_by_its_number_alone(store: Store) -> None:
         store.run_of(0, "--run")
 
 
-def test_only_what_ran_is_found(store: Store) -> None:
+def test_only_what_ran_is_found(store):
     run = store.start_run("toy")
     store.record(Execution(run, "node", "node", "k", "failed", 1.0, "broken"), {})
     assert store.find("k") is None
@@ -58,7 +55,6 @@ def test_only_what_ran_is_found(store: Store) -> None:
     store.record(Execution(run, "node", "node", "k", "cached", 0.0), {}, {"out": made})
     assert store.find("k") == {"out": made}
     last = store.last_ran("node", "toy")
-    assert last is not None
     assert last.seconds == 2.0
     assert store.last_ran("node", "toy/ladder") == last
     search = store.start_run("toy/search")
@@ -72,14 +68,14 @@ def test_only_what_ran_is_found(store: Store) -> None:
     assert store.executions(run)[0].message == "broken"
 
 
-def test_replacing_an_artifact_keeps_its_row_without_a_path(store: Store) -> None:
+def test_replacing_an_artifact_keeps_its_row_without_a_path(store):
     old, new = add(store, "k", "f"), add(store, "k", "g")
     assert store.find("k") == {"out": new}
     assert [row.artifact for row in store.artifacts()] == [new]
     assert old.id != new.id
 
 
-def test_publishing_is_all_or_nothing(store: Store) -> None:
+def test_publishing_is_all_or_nothing(store):
     run = store.start_run("toy")
     stranger = StoredArtifact(99, "Text", "f", "nowhere")
     with pytest.raises(sqlite3.IntegrityError):
@@ -95,7 +91,7 @@ def test_publishing_is_all_or_nothing(store: Store) -> None:
 @pytest.mark.parametrize(
     "path", ["../../home", "/home", "artifacts/../home", "artifacts/a/b/c", "artifacts/a", "logs/a/b", "artifacts//b"]
 )
-def test_metadata_that_name_folders_elsewhere_are_refused(store: Store, path: str) -> None:
+def test_metadata_that_name_folders_elsewhere_are_refused(store, path):
     made = add(store, "k", "f")
     store.connection.execute("UPDATE artifacts SET path = ?", (path,))
     for read in (store.artifacts, lambda: store.find("k"), lambda: store.artifacts_of(made.id, "output")):
@@ -103,21 +99,21 @@ def test_metadata_that_name_folders_elsewhere_are_refused(store: Store, path: st
             read()
 
 
-def test_runs_and_artifacts_are_listed_newest_first(store: Store) -> None:
+def test_runs_and_artifacts_are_listed_newest_first(store):
     add(store, "1", "f")
     add(store, "2", "g")
     assert [(run.id, run.pipeline, run.state) for run in store.runs()] == [(2, "toy", "done"), (1, "toy", "done")]
     assert [(row.node, row.name, row.run) for row in store.artifacts()] == [("node", "out", 2), ("node", "out", 1)]
 
 
-def test_a_run_that_never_ended_was_interrupted(store: Store) -> None:
+def test_a_run_that_never_ended_was_interrupted(store):
     store.start_run("toy")
     store.start_run("toy")
     assert [run.state for run in store.runs()] == ["running", "interrupted"]
 
 
 @pytest.mark.parametrize("version", [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
-def test_another_schema_version_is_refused(store: Store, tmp_path: Path, version: int) -> None:
+def test_another_schema_version_is_refused(store, tmp_path, version):
     store.close()
     with sqlite3.connect(tmp_path / DATABASE) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
@@ -127,7 +123,7 @@ def test_another_schema_version_is_refused(store: Store, tmp_path: Path, version
     assert str(caught.value) == f"{rule}; use another root, or the release that made it"
 
 
-def test_tables_are_created_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_are_created_all_or_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(database, "TABLES", database.TABLES + "CREATE TABLE runs (x);")
     with pytest.raises(InputError, match="table runs already exists"):
         Store(tmp_path)
@@ -135,7 +131,7 @@ def test_tables_are_created_all_or_nothing(tmp_path: Path, monkeypatch: pytest.M
     assert Store(tmp_path).runs() == []
 
 
-def test_ingredients_of_a_key_are_kept_once(store: Store) -> None:
+def test_ingredients_of_a_key_are_kept_once(store):
     run = store.start_run("toy", {"name": "toy", "seeds": 2})
     made = Ingredients(
         "m.node", {"in": "f"}, {"x": [1]}, "c", {"keras": "3"}, "3.11", {"m": "d"}, {"x": {"a.txt": "e"}}
@@ -147,7 +143,7 @@ def test_ingredients_of_a_key_are_kept_once(store: Store) -> None:
     assert store.settings(run) == {"name": "toy", "seeds": 2}
 
 
-def test_the_last_execution_of_a_node(store: Store) -> None:
+def test_the_last_execution_of_a_node(store):
     first = add(store, "1", "f")
     second = add(store, "2", "g", {"in": first})
     run = store.start_run("toy")
@@ -155,7 +151,6 @@ def test_the_last_execution_of_a_node(store: Store) -> None:
     other = store.start_run("other")
     store.record(Execution(other, "node", "node", "3", "failed", 0.0, "no", Cost(2.0, 10)), {})
     newest = store.last_of("node", "toy")
-    assert newest is not None
     assert (newest.execution.run, newest.execution.state) == (run, "cached")
     assert store.artifacts_of(newest.id, "input") == {"in": first}
     before = store.last_of("node", "toy", before=run)
@@ -164,27 +159,26 @@ def test_the_last_execution_of_a_node(store: Store) -> None:
     assert store.last_of("node", "toy", before=1) is None
     assert store.last_of("nobody", "toy") is None
     failed = store.last_of("node", "other")
-    assert failed is not None
     assert failed.execution.cost == Cost(2.0, 10)
     with pytest.raises(KeyError):
         store.maker_of(99)
 
 
-def test_forgotten_artifacts_stay_in_the_lineage(store: Store) -> None:
+def test_forgotten_artifacts_stay_in_the_lineage(store):
     made = add(store, "1", "f")
     store.forget(["artifacts/node/out-1"])
     assert store.paths() == set()
     assert store.maker_of(made.id).execution.key == "1"
 
 
-def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database(tmp_path):
     (tmp_path / DATABASE).write_text("not a database at all, but long enough to be taken for one " * 20)
     with pytest.raises(InputError, match="root must hold a database that can be used"):
         Store(tmp_path)
 
 
 @pytest.mark.parametrize("part", ["pages", "text"])
-def test_damage_is_told_of_in_one_line(store: Store, tmp_path: Path, part: str) -> None:
+def test_damage_is_told_of_in_one_line(store, tmp_path, part):
     for number in range(40):
         add(store, f"key-{number}", f"fingerprint-{number}")
     store.close()
@@ -201,6 +195,6 @@ def test_damage_is_told_of_in_one_line(store: Store, tmp_path: Path, part: str) 
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_reading_while_another_writes(store: Store, tmp_path: Path) -> None:
+def test_reading_while_another_writes(store, tmp_path):
     run = store.start_run("toy")
     assert Store(tmp_path, create=False).runs()[0].id == run

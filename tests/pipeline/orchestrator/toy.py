@@ -8,13 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
 
 from components.dsl.artifact import Artifact
-from components.dsl.component import Input, Local, Node, Output, component
+from components.dsl.component import Input, Local, Output, component
 from components.dsl.errors import InputError, Refusal
 from components.dsl.step_folders import report_progress, step_folders
 
@@ -22,10 +21,10 @@ from components.dsl.step_folders import report_progress, step_folders
 class Text(Artifact):
     """`text.txt`."""
 
-    def read(self) -> str:
+    def read(self):
         return self.file("text.txt").read_text()
 
-    def write(self, text: str) -> None:
+    def write(self, text):
         self.file("text.txt").write_text(text)
         self.counts["letters"] = len(text)
 
@@ -44,13 +43,13 @@ class File:
 
     path: str
 
-    def fingerprint(self) -> str:
+    def fingerprint(self):
         try:
             return hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
         except OSError as error:
             raise InputError(f"File.path must be a readable file, got {self.path}") from error
 
-    def digests(self) -> dict[str, str]:
+    def digests(self):
         return {self.path: self.fingerprint()}
 
 
@@ -92,7 +91,7 @@ class Predecessor:
 
     folder: str
 
-    def look_up(self, inputs: Mapping[str, str | None]) -> File | None:
+    def look_up(self, inputs):
         text = f"{inputs['candidate']} "
         files = sorted(Path(self.folder).glob("*.kept"), reverse=True)
         return next((File(str(file)) for file in files if not file.read_text().startswith(text)), None)
@@ -204,14 +203,14 @@ def save_and_complain(result: Output[Text]) -> None:
     raise InputError("the rows cannot be scored")
 
 
-def misbehaving(how: str, trace: str = "") -> list[Node]:
+def misbehaving(how, trace=""):
     """`write`, then `behave`, then `initial`."""
     first = write()
     middle = behave(text=first.output(Text), how=how, trace=trace)
     return [initial(text=middle.output(Text))]
 
 
-def succession(value: str, folder: Path) -> list[Node]:
+def succession(value, folder):
     """A candidate that is compared with the one kept before it."""
     candidate = write(value=value)
     loud = shout(text=candidate.output(Text))
@@ -219,7 +218,7 @@ def succession(value: str, folder: Path) -> list[Node]:
     return [crown(candidate=loud.output(Text), verdict=verdict.output(Verdict), folder=str(folder))]
 
 
-def ends(pid: int, seconds: float = 5.0) -> bool:
+def ends(pid, seconds=5.0):
     """Whether a process ends within some seconds: one that was killed may take a moment on a busy machine."""
     until = time.monotonic() + seconds
     while is_running(pid) and time.monotonic() < until:
@@ -227,7 +226,7 @@ def ends(pid: int, seconds: float = 5.0) -> bool:
     return not is_running(pid)
 
 
-def is_running(pid: int) -> bool:
+def is_running(pid):
     """True for a process that has not ended; a zombie has."""
     try:
         return psutil.Process(pid).status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)

@@ -3,8 +3,6 @@
 import io
 import os
 import threading
-from collections.abc import Iterator
-from typing import IO, Any
 
 import pytest
 
@@ -16,24 +14,22 @@ from tests.pipeline.table_tasks import make_task
 
 
 @pytest.fixture(scope="module")
-def task() -> Classification:
+def task():
     return make_task(Classification, {"cow": [2, 0], "oak": [0, 2]}, labels=["animal", "plant"], max_length=8)
 
 
-def labels(answers: list[str]) -> list[str]:
+def labels(answers):
     return [line.split("\t")[0] for line in answers]
 
 
 @pytest.fixture
-def pipe() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+def pipe():
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as source, os.fdopen(writing, "wb", buffering=0) as sink:
         yield source, sink
 
 
-def test_a_line_is_answered_before_the_next_one_is_written(
-    task: Classification, pipe: tuple[IO[bytes], IO[bytes]]
-) -> None:
+def test_a_line_is_answered_before_the_next_one_is_written(task, pipe):
     source, sink = pipe
     # Without an answer at once this would wait for ever.
     hang = threading.Timer(60, os._exit, [3])
@@ -56,34 +52,34 @@ class _Endless(io.RawIOBase):
 
     count = 0
 
-    def read1(self, size: int) -> bytes:
+    def read1(self, size):
         self.count += size
         return (b"the cow\n" * size)[:size]
 
 
-def test_no_more_is_read_than_is_answered(task: Classification) -> None:
-    source: Any = _Endless()
+def test_no_more_is_read_than_is_answered(task):
+    source = _Endless()
     for answered, _ in zip(answer_stream(task, source), range(40), strict=False):
         assert set(labels(answered.answers)) == {"animal"}
         assert len(answered.answers) <= 256
     assert source.count <= 3 * 65536
 
 
-def test_lines_before_a_wrong_one_are_answered(task: Classification) -> None:
+def test_lines_before_a_wrong_one_are_answered(task):
     answers = answer_stream(task, io.BytesIO(b"cow\noak\n\xff\ncow\n"))
     assert labels(next(answers).answers) == ["animal", "plant"]
     with pytest.raises(InputError, match=r"^standard input must be UTF-8: line 3, "):
         next(answers)
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_text(task: Classification, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_byte_order_mark_is_no_part_of_the_first_text(task, monkeypatch):
     texts = list[str]()
     monkeypatch.setattr(stream, "answer_lines", lambda task, part, second: texts.extend(part) or [])
     list(answer_stream(task, io.BytesIO(b"\xef\xbb\xbfcow\n\xef\xbb\xbfoak\n")))
     assert texts == ["cow", "\ufeffoak"]
 
 
-def test_notes_count_all_lines(task: Classification) -> None:
+def test_notes_count_all_lines(task):
     rows = [b"cow\n"] * 300 + [b"\n", b"cow " * 9]
     notes = [note for answered in answer_stream(task, io.BytesIO(b"".join(rows))) for note in answered.notes]
     assert notes == [
@@ -92,7 +88,7 @@ def test_notes_count_all_lines(task: Classification) -> None:
     ]
 
 
-def test_a_line_without_end_is_refused(task: Classification, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_without_end_is_refused(task, monkeypatch):
     monkeypatch.setattr(stream, "_LONGEST_LINE", 1 << 17)
     with pytest.raises(InputError, match=r"^a line of standard input must have at most 131072 bytes, got more$"):
         list(answer_stream(task, io.BytesIO(b"x" * (1 << 20))))

@@ -1,17 +1,16 @@
 """A root with runs, artifacts and pushed versions, without anything having run."""
 
 import json
-from pathlib import Path
 
 from components.artifacts.evaluation import Evaluation, MeasuredModel, Metrics, SeedScores
 from components.artifacts.pushed import Pushed
 from components.dsl.artifact import content_digest
-from pipeline.orchestrator.records import Execution, Ingredients, NewArtifact, RunState, StoredArtifact
+from pipeline.orchestrator.records import Execution, Ingredients, NewArtifact
 from pipeline.orchestrator.store import Store
 from tests.pipeline.orchestrator.toy import Text
 
 
-def ingredients(component: str, files: dict[str, str] | None = None) -> Ingredients:
+def ingredients(component, files=None):
     """Of a key, with the user's files of its parameter `source`."""
     read = {"source": files} if files else {}
     return Ingredients(component, {}, {"size": 3}, "c", {"keras": "3.15"}, "3.11", {"m": "d"}, read)
@@ -20,22 +19,11 @@ def ingredients(component: str, files: dict[str, str] | None = None) -> Ingredie
 class Jobs:
     """Writes runs of a job of three steps: rows -> model -> evaluate -> push."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root):
         root.mkdir(exist_ok=True)
         self.root, self.store = root, Store(root)
 
-    def run(
-        self,
-        name: str,
-        accuracy: float = 0.5,
-        *,
-        pipeline: str = "job",
-        seeds: int = 1,
-        push: bool = True,
-        model: str = "",
-        state: RunState = "done",
-        part_of: int | None = None,
-    ) -> int:
+    def run(self, name, accuracy=0.5, *, pipeline="job", seeds=1, push=True, model="", state="done", part_of=None):
         """One run, whose artifacts all have `name` in their content, or the pushed one that of `model`; its number."""
         run = self.store.start_run(pipeline, {"name": pipeline, "training": {"seeds": seeds}}, part_of)
         (self.root / "logs" / str(run)).mkdir(parents=True)
@@ -63,16 +51,7 @@ class Jobs:
         self.store.finish_run(run, state)
         return run
 
-    def _make(
-        self,
-        run: int,
-        node: str,
-        name: str,
-        inputs: dict[str, StoredArtifact],
-        files: dict[str, str] | None = None,
-        kind: type = Text,
-        content: str = "",
-    ) -> StoredArtifact:
+    def _make(self, run, node, name, inputs, files=None, kind=Text, content=""):
         path = f"artifacts/{node}/out-{name}"
         artifact = kind(self.root / path)
         artifact.path.mkdir(parents=True)

@@ -1,7 +1,6 @@
 import contextlib
 import io
 import shutil
-from pathlib import Path
 
 from rich.console import Console
 
@@ -11,7 +10,7 @@ from pipeline.views.provenance import show_difference
 from tests.pipeline.provenance.made_up import Jobs
 
 
-def test_settings_states_and_scores(tmp_path: Path) -> None:
+def test_settings_states_and_scores(tmp_path):
     jobs = Jobs(tmp_path)
     one, other = jobs.run("a", 0.5), jobs.run("b", 0.625, seeds=3, push=False)
     difference = find_difference(jobs.store, tmp_path, one, other)
@@ -23,7 +22,7 @@ def test_settings_states_and_scores(tmp_path: Path) -> None:
     assert "│ teacher │ accuracy  │ 50.00 │ 62.50 │ +12.50" in file.getvalue()
 
 
-def test_errors_are_in_the_unit_of_the_labels() -> None:
+def test_errors_are_in_the_unit_of_the_labels():
     scores = {"teacher": {"r2": Pair(0.5, 0.625), "rmse": Pair(0.5, 0.625), "mae": Pair(0.25, None)}}
     file = io.StringIO()
     show_difference(RunDifference({}, {}, scores), 1, 2, Console(width=120, file=file))
@@ -33,7 +32,7 @@ def test_errors_are_in_the_unit_of_the_labels() -> None:
     assert rows == [["r2", "50.00", "62.50", "+12.50"], ["rmse", "0.5", "0.625", "+0.125"], ["mae", "0.25", "", ""]]
 
 
-def test_equal_runs(tmp_path: Path) -> None:
+def test_equal_runs(tmp_path):
     jobs = Jobs(tmp_path)
     difference = find_difference(jobs.store, tmp_path, jobs.run("a"), 1)
     assert (difference.settings, difference.steps) == ({}, {})
@@ -42,7 +41,7 @@ def test_equal_runs(tmp_path: Path) -> None:
     assert file.getvalue().startswith("settings: the same\nsteps: the same\n")
 
 
-def test_what_is_not_known_is_said(tmp_path: Path) -> None:
+def test_what_is_not_known_is_said(tmp_path):
     jobs = Jobs(tmp_path)
     jobs.run("a")
     bare = jobs.store.start_run("job")
@@ -53,7 +52,7 @@ def test_what_is_not_known_is_said(tmp_path: Path) -> None:
     assert difference.scores == {}
 
 
-def test_a_table_that_is_left_out_is_none_and_so_are_its_keys(tmp_path: Path) -> None:
+def test_a_table_that_is_left_out_is_none_and_so_are_its_keys(tmp_path):
     with contextlib.closing(Store(tmp_path)) as store:
         for student in (None, {"layers": [1], "hidden_size": None}):
             store.finish_run(store.start_run("job", {"name": "job", "student": student}), "done")

@@ -1,22 +1,20 @@
 import contextlib
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 
-from pipeline.orchestrator.records import RunState
 from pipeline.orchestrator.root import Root
 from pipeline.orchestrator.store import Store
 from pipeline.provenance.garbage import find_garbage, remove_garbage
 from tests.pipeline.provenance.made_up import Jobs
 
 
-def paths(root: Path) -> set[str]:
+def paths(root):
     return {folder.relative_to(root / "artifacts").as_posix() for folder in (root / "artifacts").glob("*/*")}
 
 
-def test_what_newest_runs_and_pushed_versions_need_stays(tmp_path: Path) -> None:
+def test_what_newest_runs_and_pushed_versions_need_stays(tmp_path):
     jobs = Jobs(tmp_path)
     jobs.run("pushed")
     jobs.run("old", push=False)
@@ -38,7 +36,7 @@ def test_what_newest_runs_and_pushed_versions_need_stays(tmp_path: Path) -> None
     assert jobs.store.paths() == {f"artifacts/{path}" for path in paths(tmp_path)}
 
 
-def test_a_version_that_was_deleted_needs_nothing(tmp_path: Path) -> None:
+def test_a_version_that_was_deleted_needs_nothing(tmp_path):
     jobs = Jobs(tmp_path)
     jobs.run("pushed")
     jobs.run("new", push=False)
@@ -51,7 +49,7 @@ def test_a_version_that_was_deleted_needs_nothing(tmp_path: Path) -> None:
     assert garbage.logs.keys() == {"logs/1"}
 
 
-def test_logs_of_a_run_whose_model_is_kept_stay(tmp_path: Path) -> None:
+def test_logs_of_a_run_whose_model_is_kept_stay(tmp_path):
     jobs = Jobs(tmp_path)
     jobs.run("a", push=False)
     (made,) = [published.artifact for published in jobs.store.artifacts() if published.node == "model"]
@@ -65,7 +63,7 @@ def test_logs_of_a_run_whose_model_is_kept_stay(tmp_path: Path) -> None:
     assert garbage.logs == {}
 
 
-def test_in_a_root_that_was_moved_pushed_versions_keep_what_they_came_from(tmp_path: Path) -> None:
+def test_in_a_root_that_was_moved_pushed_versions_keep_what_they_came_from(tmp_path):
     jobs = Jobs(tmp_path / "root")
     jobs.run("pushed")
     jobs.run("new", push=False)
@@ -75,7 +73,7 @@ def test_in_a_root_that_was_moved_pushed_versions_keep_what_they_came_from(tmp_p
         assert find_garbage(store, moved, keep=1).size == 0
 
 
-def test_the_newest_finished_run_is_counted_not_the_newest(tmp_path: Path) -> None:
+def test_the_newest_finished_run_is_counted_not_the_newest(tmp_path):
     jobs = Jobs(tmp_path)
     jobs.run("old", push=False)
     jobs.run("refused", push=False, state="refused")
@@ -96,10 +94,10 @@ def test_the_newest_finished_run_is_counted_not_the_newest(tmp_path: Path) -> No
     assert {path.rpartition("-")[2] for path in garbage.artifacts} == {"old", "partial", "failed", "interrupted"}
 
 
-def test_the_runs_of_a_search_count_as_one(tmp_path: Path) -> None:
+def test_the_runs_of_a_search_count_as_one(tmp_path):
     jobs = Jobs(tmp_path)
 
-    def search(name: str, *states: RunState) -> None:
+    def search(name, *states):
         first = None
         for number, state in enumerate(states):
             run = jobs.run(f"{name}{number}", pipeline="job/search", push=False, state=state, part_of=first)
@@ -109,7 +107,7 @@ def test_the_runs_of_a_search_count_as_one(tmp_path: Path) -> None:
     search("b", "partial", "partial", "done")
     search("c", "partial", "partial")
 
-    def gone(keep: int) -> set[str]:
+    def gone(keep):
         garbage = find_garbage(jobs.store, tmp_path, keep)
         return {path.rpartition("-")[2] for path in garbage.artifacts}
 
@@ -119,7 +117,7 @@ def test_the_runs_of_a_search_count_as_one(tmp_path: Path) -> None:
     assert gone(keep=1) == {"a0", "a1", "a2", "b0", "b1", "b2", "c0", "c1"}
 
 
-def test_the_push_of_a_search_is_no_run_of_its_job(tmp_path: Path) -> None:
+def test_the_push_of_a_search_is_no_run_of_its_job(tmp_path):
     jobs = Jobs(tmp_path)
     jobs.run("job", push=False)
     first = jobs.run("trained", pipeline="job/search", push=False, state="partial")
@@ -132,7 +130,7 @@ def test_the_push_of_a_search_is_no_run_of_its_job(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("link", ["artifacts", "artifacts/rows", "artifacts/rows/out-old", "logs", "logs/1"])
-def test_what_lies_behind_a_link_stays(tmp_path: Path, link: str) -> None:
+def test_what_lies_behind_a_link_stays(tmp_path, link):
     jobs = Jobs(tmp_path / "root")
     jobs.run("old", push=False)
     jobs.run("new", push=False)
@@ -149,7 +147,7 @@ def test_what_lies_behind_a_link_stays(tmp_path: Path, link: str) -> None:
 
 
 @pytest.mark.parametrize("folder", [".staging", ".unfinished", ".locks"])
-def test_a_sweep_follows_no_link(tmp_path: Path, folder: str) -> None:
+def test_a_sweep_follows_no_link(tmp_path, folder):
     jobs = Jobs(tmp_path / "root")
     letter = tmp_path / "mine" / "letters" / "text"
     letter.parent.mkdir(parents=True)
@@ -162,7 +160,7 @@ def test_a_sweep_follows_no_link(tmp_path: Path, folder: str) -> None:
     assert (letter.read_text(), (tmp_path / "mine" / "note").read_text()) == ("hello", "hello")
 
 
-def test_a_number_of_a_run_that_is_a_path_removes_nothing(tmp_path: Path) -> None:
+def test_a_number_of_a_run_that_is_a_path_removes_nothing(tmp_path):
     jobs = Jobs(tmp_path / "root")
     jobs.run("new", push=False)
     (tmp_path / "mine").mkdir()

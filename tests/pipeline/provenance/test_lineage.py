@@ -14,7 +14,7 @@ from tests.pipeline.provenance.made_up import Jobs
 
 
 @pytest.fixture
-def jobs(tmp_path: Path) -> Jobs:
+def jobs(tmp_path):
     jobs = Jobs(tmp_path)
     jobs.run("a")
     jobs.run("b")
@@ -22,7 +22,7 @@ def jobs(tmp_path: Path) -> Jobs:
 
 
 @pytest.mark.parametrize("where", ["pushed/b-2", "pushed/b-2/model.tflite", "artifacts/push/out-b", "copy.bin"])
-def test_a_pushed_file_comes_from_all_that_is_behind_it(jobs: Jobs, tmp_path: Path, where: str) -> None:
+def test_a_pushed_file_comes_from_all_that_is_behind_it(jobs, tmp_path, where):
     shutil.copy(tmp_path / "pushed" / "b-2" / "model.tflite", tmp_path / "copy.bin")
     lineage = find_lineage(jobs.store, tmp_path, tmp_path / where)
     assert lineage.artifact.path == "artifacts/push/out-b"
@@ -31,7 +31,7 @@ def test_a_pushed_file_comes_from_all_that_is_behind_it(jobs: Jobs, tmp_path: Pa
     assert lineage.files() == {"/data/rows.csv": "f" * 64}
 
 
-def test_a_file_in_a_pushed_version_comes_from_that_version(tmp_path: Path) -> None:
+def test_a_file_in_a_pushed_version_comes_from_that_version(tmp_path):
     jobs = Jobs(tmp_path)
     jobs.run("same")
     shutil.copytree(tmp_path / "pushed" / "same-1", tmp_path / "copy")
@@ -42,7 +42,7 @@ def test_a_file_in_a_pushed_version_comes_from_that_version(tmp_path: Path) -> N
         assert find_lineage(jobs.store, tmp_path, file).artifact.path == f"artifacts/push/out-{name}"
 
 
-def test_the_origin_beside_a_file_tells_its_version(tmp_path: Path) -> None:
+def test_the_origin_beside_a_file_tells_its_version(tmp_path):
     """A vocabulary stands in several versions, some of which another root may have pushed."""
     jobs, folders = Jobs(tmp_path), []
     for name in ("first", "second"):
@@ -62,7 +62,7 @@ def test_the_origin_beside_a_file_tells_its_version(tmp_path: Path) -> None:
         find_lineage(jobs.store, tmp_path, foreign / "model.tflite")
 
 
-def test_a_file_of_an_artifact(jobs: Jobs, tmp_path: Path) -> None:
+def test_a_file_of_an_artifact(jobs, tmp_path):
     lineage = find_lineage(jobs.store, tmp_path, tmp_path / "artifacts" / "model" / "out-a" / "text.txt")
     assert sorted(step.execution.node for step in lineage.steps.values()) == ["model", "rows"]
 
@@ -78,19 +78,19 @@ def test_a_file_of_an_artifact(jobs: Jobs, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_file_of_nobody(jobs: Jobs, tmp_path: Path, name: str, message: str) -> None:
+def test_a_file_of_nobody(jobs, tmp_path, name, message):
     (tmp_path / "foreign.tflite").write_text("another model")
     with pytest.raises(InputError) as error:
         find_lineage(jobs.store, tmp_path, tmp_path / name)
     assert str(error.value) == message.format(file=tmp_path / name, root=tmp_path)
 
 
-def test_a_damaged_note_of_a_push_is_passed_over(jobs: Jobs, tmp_path: Path) -> None:
+def test_a_damaged_note_of_a_push_is_passed_over(jobs, tmp_path):
     (tmp_path / "artifacts" / "push" / "out-a" / "pushed.json").write_text("{")
     assert find_lineage(jobs.store, tmp_path, tmp_path / "pushed" / "b-2").artifact.path == "artifacts/push/out-b"
 
 
-def test_the_tree(jobs: Jobs, tmp_path: Path) -> None:
+def test_the_tree(jobs, tmp_path):
     file = io.StringIO()
     show_lineage(find_lineage(jobs.store, tmp_path, tmp_path / "pushed" / "b-2"), Console(width=200, file=file))
     lines = [line.strip("│├└─ ").split(" (art")[0] for line in file.getvalue().splitlines()]

@@ -1,63 +1,59 @@
 import contextlib
 import importlib.metadata
 import io
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from components.dsl.component import Component
 from components.dsl.errors import InputError
 from pipeline.orchestrator import launcher
-from pipeline.orchestrator.fingerprint import Code
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.records import Execution
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.orchestrator.store import Store
-from pipeline.provenance.why import Reason, find_reason
+from pipeline.provenance.why import find_reason
 from pipeline.views.provenance import show_reason
 from tests.pipeline.orchestrator import toy
 from tests.pipeline.orchestrator.test_runner import chain
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(tmp_path):
     with contextlib.closing(Store(tmp_path)) as store:
         yield store
 
 
-def run(root: Path, value: str = "hello", mark: str = "!") -> None:
+def run(root, value="hello", mark="!"):
     run_pipeline(Pipeline("toy", [chain(value, mark)]), root, preload=())
 
 
-def text_of(reason: Reason) -> str:
+def text_of(reason):
     file = io.StringIO()
     show_reason(reason, Console(width=200, file=file))
     return file.getvalue()
 
 
-def test_the_first_time(store: Store, tmp_path: Path) -> None:
+def test_the_first_time(store, tmp_path):
     run(tmp_path)
     reason = find_reason(store, "shout")
     assert reason.before is None
     assert text_of(reason) == "shout, run 1: ran; it never ran before\n"
 
 
-def test_nothing_has_changed(store: Store, tmp_path: Path) -> None:
+def test_nothing_has_changed(store, tmp_path):
     run(tmp_path)
     run(tmp_path)
     assert text_of(find_reason(store, "shout")) == "shout, run 2: cached; nothing has changed since run 1\n"
 
 
-def test_of_a_step_that_was_tried_again_the_last_try_is_explained(store: Store) -> None:
+def test_of_a_step_that_was_tried_again_the_last_try_is_explained(store):
     run = store.start_run("toy")
     store.record(Execution(run, "shout", "shout", "key", "failed", 1.0), {})
     store.record(Execution(run, "shout", "shout", "key", "ran", 1.0), {})
     assert text_of(find_reason(store, "shout")) == "shout, run 1: ran; it never ran before\n"
 
 
-def test_a_changed_setting(store: Store, tmp_path: Path) -> None:
+def test_a_changed_setting(store, tmp_path):
     run(tmp_path)
     run(tmp_path, mark="?")
     reason = find_reason(store, "shout")
@@ -66,7 +62,7 @@ def test_a_changed_setting(store: Store, tmp_path: Path) -> None:
     assert "setting mark: '!' -> '?'" in text_of(reason)
 
 
-def test_a_change_further_up(store: Store, tmp_path: Path) -> None:
+def test_a_change_further_up(store, tmp_path):
     run(tmp_path)
     run(tmp_path, value="all")
     run(tmp_path, value="other")
@@ -83,7 +79,7 @@ def test_a_change_further_up(store: Store, tmp_path: Path) -> None:
     ]
 
 
-def test_a_change_that_was_taken_back_is_explained_though_nothing_ran(store: Store, tmp_path: Path) -> None:
+def test_a_change_that_was_taken_back_is_explained_though_nothing_ran(store, tmp_path):
     for value in ("hello", "other", "hello"):
         run(tmp_path, value)
     reason = find_reason(store, "initial")
@@ -91,7 +87,7 @@ def test_a_change_that_was_taken_back_is_explained_though_nothing_ran(store: Sto
     assert reason.causes["text"].changes == (("setting", "value", "other", "hello"),)
 
 
-def test_a_changed_file_of_the_users(tmp_path: Path) -> None:
+def test_a_changed_file_of_the_users(tmp_path):
     mine = tmp_path / "mine.txt"
     for text in ("one", "another"):
         mine.write_text(text)
@@ -101,7 +97,7 @@ def test_a_changed_file_of_the_users(tmp_path: Path) -> None:
     assert (change.kind, change.name) == ("file", str(mine))
 
 
-def test_a_changed_library(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_library(store, tmp_path, monkeypatch):
     monkeypatch.setattr(toy.write, "libraries", ("pytest",))
     run(tmp_path)
     monkeypatch.setattr("pipeline.orchestrator.fingerprint._library_version", lambda *_: "1.0")
@@ -110,11 +106,11 @@ def test_a_changed_library(store: Store, tmp_path: Path, monkeypatch: pytest.Mon
     assert find_reason(store, "write").changes == (("library", "pytest", installed, "1.0"),)
 
 
-def test_a_changed_line_of_code(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_line_of_code(store, tmp_path, monkeypatch):
     run(tmp_path)
     original = launcher.find_code
 
-    def edited(component: Component, *_: object) -> Code:
+    def edited(component, *_):
         code = original(component)
         return code._replace(digest="other", modules={**code.modules, toy.__name__: "edited"})
 
@@ -124,7 +120,7 @@ def test_a_changed_line_of_code(store: Store, tmp_path: Path, monkeypatch: pytes
     assert (change.kind, change.name, change.new) == ("module", toy.__name__, "edited")
 
 
-def test_a_step_that_failed(store: Store, tmp_path: Path) -> None:
+def test_a_step_that_failed(store, tmp_path):
     first = toy.write(value="a")
     run_pipeline(Pipeline("toy", [toy.behave(text=first.output(toy.Text))]), tmp_path, preload=())
     second = toy.write(value="b")
@@ -141,7 +137,7 @@ def test_a_step_that_failed(store: Store, tmp_path: Path) -> None:
         ("shout", 7, "--run must be a number that show lists, 1 to 1, got 7"),
     ],
 )
-def test_what_is_not_there(store: Store, tmp_path: Path, step: str, number: int | None, message: str) -> None:
+def test_what_is_not_there(store, tmp_path, step, number, message):
     run(tmp_path)
     with pytest.raises(InputError) as error:
         find_reason(store, step, number)

@@ -10,29 +10,29 @@ VOID = {"meta", "link", "br", "wbr"}
 class Parsed(HTMLParser):
     """A page: its elements with their attributes, its text, and whether each element ends where it should."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__(convert_charrefs=True)
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.elements = []
         self.text, self._open = "", list[str]()
         self.feed(text)
         assert self._open == []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
         if tag not in VOID:
             self._open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self._open.pop() == tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         self.text += data
 
 
-def check_complete(text: str) -> Parsed:
+def check_complete(text):
     """Parses a page and looks for whatever would make a browser ask for something else."""
     page = Parsed(text)
     names = {attributes["id"] for _, attributes in page.elements if "id" in attributes}

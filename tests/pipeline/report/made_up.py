@@ -3,11 +3,9 @@
 import contextlib
 import gzip
 import json
-from pathlib import Path
-from typing import Any
 
 from components.dsl.artifact import MANIFEST, Artifact
-from pipeline.orchestrator.records import Execution, NewArtifact, RunState, StoredArtifact
+from pipeline.orchestrator.records import Execution, NewArtifact
 from pipeline.orchestrator.store import Store
 
 SCRIPT = "<script>alert('it')</script>"
@@ -35,13 +33,13 @@ ROWS = [
 SAMPLES = [{"pieces": ["[CLS]", "the", "[MASK]", "[SEP]"], "hidden": [[2, "ship"]], "label": None}]
 
 
-def spread(*values: float) -> dict[str, Any]:
+def spread(*values):
     """A metric over seeds."""
     sd = None if len(values) == 1 else 0.01
     return {"mean": sum(values) / len(values), "sd": sd, "seeds": list(values)}
 
 
-def measured(*seeds: float) -> dict[str, Any]:
+def measured(*seeds):
     """What `metrics.json` says of a teacher and a file."""
     size = {"megabytes": 4.0, "milliseconds": 8.0}
     return {
@@ -69,7 +67,7 @@ def measured(*seeds: float) -> dict[str, Any]:
     }
 
 
-def answers() -> dict[str, Any]:
+def answers():
     """What `answers.json` says: one wrong answer, in a row that holds a script."""
     wrong = {"texts": [f"a gull {SCRIPT}"], "truth": "farm", "answer": "sea", "value": 0.93, "words": []}
     bucket = {"rows": 4, "confidence": 0.9, "accuracy": 0.75}
@@ -87,17 +85,11 @@ class Root:
         path: an empty folder.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.path = path
-        self._made: dict[str, dict[str, StoredArtifact]] = {}
+        self._made = {}
 
-    def run(
-        self,
-        *nodes: "dict[str, Any]",
-        pipeline: str = "job",
-        state: RunState = "done",
-        plan: dict[str, list[str]] | None = None,
-    ) -> int:
+    def run(self, *nodes, pipeline="job", state="done", plan=None):
         """A run of some steps, see `node`, of those that it was to take; gives its number."""
         with contextlib.closing(Store(self.path)) as store:
             run = store.start_run(pipeline, plan=plan)
@@ -106,17 +98,17 @@ class Root:
             store.finish_run(run, state)
         return run
 
-    def folder(self, step: str, name: str) -> Path:
+    def folder(self, step, name):
         """Where the output of a step lies."""
         return self.path / str(self._made[step][name].path)
 
-    def log(self, run: int, step: str, lines: list[dict[str, Any]], place: str = "seed-0") -> None:
+    def log(self, run, step, lines, place="seed-0"):
         """The record of a training."""
         folder = self.path / "logs" / str(run) / step / place
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "history.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
-    def _record(self, store: Store, run: int, node: dict[str, Any]) -> None:
+    def _record(self, store, run, node):
         name, state = node["name"], node["state"]
         component = node["component"] or name
         inputs = {
@@ -138,14 +130,14 @@ class Root:
             self._made[name] = outputs or {}
             store.record(done, inputs, outputs)
 
-    def _write(self, kind: str, path: str, files: dict[str, Any]) -> NewArtifact:
+    def _write(self, kind, path, files):
         manifest = files.get(MANIFEST, {})
         write_files(self.path / path, {name: content for name, content in files.items() if name != MANIFEST})
         artifact = type(kind, (Artifact,), {})(self.path / path)
         return NewArtifact(kind, artifact.seal(manifest.get("parameters", {})), path)
 
 
-def write_files(folder: Path, files: dict[str, Any]) -> None:
+def write_files(folder, files):
     """Files of JSON, or of JSON lines that are compressed where the name says so."""
     folder.mkdir(parents=True)
     for name, content in files.items():
@@ -155,16 +147,7 @@ def write_files(folder: Path, files: dict[str, Any]) -> None:
             (folder / name).write_text(json.dumps(content))
 
 
-def node(
-    name: str,
-    *reads: str,
-    makes: dict[str, str] | None = None,
-    files: dict[str, dict[str, Any]] | None = None,
-    state: str = "ran",
-    message: str = "",
-    key: str = "",
-    component: str = "",
-) -> dict[str, Any]:
+def node(name, *reads, makes=None, files=None, state="ran", message="", key="", component=""):
     """A step: the others that it reads all outputs of, its outputs with their types, and the files of each."""
     outputs = {"makes": makes or {}, "files": {item: {} for item in makes or {}} | (files or {})}
     return {
@@ -178,7 +161,7 @@ def node(
     }
 
 
-def job(root: Root, **measures: Any) -> int:
+def job(root, **measures):
     """A whole job from documents to a pushed file; gives the number of its run."""
     manifest = {"parameters": {"component": "x", "source": {"type": "TextSource", "fingerprint": "d" * 64}}}
     dropped = [{"id": "1", "source": "a.txt", "reason": "too short", "detail": "4 bytes", "text": f"hm {SCRIPT}"}]

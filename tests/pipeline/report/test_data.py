@@ -1,26 +1,23 @@
 """Data in tables, histograms and examples."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from pipeline.report.data import Bars, DataSection, RowToken, Sample, read_data
+from pipeline.report.data import Bars, RowToken, Sample, read_data
 from pipeline.report.record import read_record
 from tests.pipeline.report.made_up import FEATURES, ROWS, SCRIPT, Root, job, node
 
 
-def blocks(folder: Path) -> dict[str, DataSection]:
+def blocks(folder):
     return {block.step: block for block in read_data(read_record(folder))}
 
 
-def labelled(folder: Path, rows: list[dict[str, Any]], **features: Any) -> DataSection:
+def labelled(folder, rows, **features):
     files = {"examples": {"features.json": {**FEATURES, **features}, "train.jsonl.gz": rows}}
     Root(folder).run(node("ingest_examples", makes={"examples": "TaskExamples"}, files=files))
     return blocks(folder)["ingest_examples"]
 
 
-def test_documents_and_what_was_dropped(tmp_path: Path) -> None:
+def test_documents_and_what_was_dropped(tmp_path):
     job(Root(tmp_path))
     block = blocks(tmp_path)["ingest_corpus"]
     assert block.tables["documents"] == {"in the source": "12", "kept": "10", "dropped": "2"}
@@ -28,7 +25,7 @@ def test_documents_and_what_was_dropped(tmp_path: Path) -> None:
     assert block.samples == [Sample([("too short 4 bytes", f"hm {SCRIPT}")], [], [])]
 
 
-def test_rows_for_pre_training_with_the_tokens_to_predict(tmp_path: Path) -> None:
+def test_rows_for_pre_training_with_the_tokens_to_predict(tmp_path):
     job(Root(tmp_path))
     block = blocks(tmp_path)["mask_examples"]
     assert block.histograms == [[Bars("train: tokens a row", [("4", "2", 1.0)])]]
@@ -40,7 +37,7 @@ def test_rows_for_pre_training_with_the_tokens_to_predict(tmp_path: Path) -> Non
     ]
 
 
-def test_histograms_of_train_and_validation_stand_beside_each_other(tmp_path: Path) -> None:
+def test_histograms_of_train_and_validation_stand_beside_each_other(tmp_path):
     titles = [
         f"{split}, up to {length}: {name}" for split in ("train", "validation") for length in (16, 32) for name in "ab"
     ]
@@ -54,7 +51,7 @@ def test_histograms_of_train_and_validation_stand_beside_each_other(tmp_path: Pa
     ]
 
 
-def test_the_schema_of_labelled_rows(tmp_path: Path) -> None:
+def test_the_schema_of_labelled_rows(tmp_path):
     schema = {"scripts": {"Latin": 0.995, "Greek": 0.005}, "unknown": 0.01, "longer": 0.5, "max_length": 16}
     schema |= {"length_edges": [3, 4], "lengths": [1000, 1, 0]}
     files = {"examples": {"features.json": FEATURES, "schema.json": schema, "train.jsonl.gz": ROWS}}
@@ -70,7 +67,7 @@ def test_the_schema_of_labelled_rows(tmp_path: Path) -> None:
     assert tables["schema, lengths of a sample"] == lengths
 
 
-def test_labelled_rows(tmp_path: Path) -> None:
+def test_labelled_rows(tmp_path):
     block = labelled(tmp_path, ROWS)
     assert block.title == "Labelled rows, classification"
     assert block.tables == {
@@ -88,7 +85,7 @@ def test_labelled_rows(tmp_path: Path) -> None:
     assert block.samples[1] == Sample([("text", "a cow"), ("label", "farm")], [], [])
 
 
-def test_of_many_labels_the_commonest_are_shown(tmp_path: Path) -> None:
+def test_of_many_labels_the_commonest_are_shown(tmp_path):
     counts = {f"label {number:02d}": number for number in range(30)}
     bars = labelled(tmp_path, ROWS, labels={"train": counts}).histograms[0][0]
     assert bars.title == "labels, train, the most frequent 20 of 30"
@@ -122,24 +119,24 @@ def test_of_many_labels_the_commonest_are_shown(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_examples_of_every_task(tmp_path: Path, row: dict[str, Any], sample: Sample) -> None:
+def test_examples_of_every_task(tmp_path, row, sample):
     block = labelled(tmp_path, [row], labels={})
     assert block.samples == [sample]
     assert len(block.histograms) == 1
 
 
-def test_rows_of_text(tmp_path: Path) -> None:
+def test_rows_of_text(tmp_path):
     files = {"texts": {"features.json": {"counts": {"train": 1000, "validation": 10}}}}
     Root(tmp_path).run(node("ingest_texts", makes={"texts": "TextExamples"}, files=files))
     assert blocks(tmp_path)["ingest_texts"].tables == {"rows": {"train": "1,000", "validation": "10"}}
 
 
-def test_questions_that_were_left_out_are_counted(tmp_path: Path) -> None:
+def test_questions_that_were_left_out_are_counted(tmp_path):
     tables = labelled(tmp_path, ROWS, left_out={"test": 0, "train": 3}).tables
     assert tables["questions whose answer stands whole in no window"] == {"train": "3", "test": "0"}
 
 
-def test_the_same_rows_in_other_pieces_are_told_once(tmp_path: Path) -> None:
+def test_the_same_rows_in_other_pieces_are_told_once(tmp_path):
     root, makes = Root(tmp_path), {"examples": "TaskExamples"}
     steps = []
     for name, share in (("ingest_examples-whole", 0.5), ("ingest_examples", 0.75)):

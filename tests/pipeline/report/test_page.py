@@ -1,21 +1,18 @@
 """The page: complete, without an address, all of users' text as text; and where it goes."""
 
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from components.dsl.errors import InputError
 from pipeline.orchestrator.observer import Observer
-from pipeline.orchestrator.records import RunState
 from pipeline.report import page as page_module
 from pipeline.report.page import report_written_after, write_page
 from tests.pipeline.report.html_pages import check_complete
 from tests.pipeline.report.made_up import SCRIPT, Root, job, measured, node
 
 
-def test_a_page_is_complete_and_what_users_wrote_is_text(tmp_path: Path) -> None:
+def test_a_page_is_complete_and_what_users_wrote_is_text(tmp_path):
     root = Root(tmp_path)
     job(root)
     file = write_page(tmp_path)
@@ -39,7 +36,7 @@ def test_a_page_is_complete_and_what_users_wrote_is_text(tmp_path: Path) -> None
         assert text in page.text
 
 
-def test_names_with_markup_and_mathematics_are_text_in_pictures_too(tmp_path: Path) -> None:
+def test_names_with_markup_and_mathematics_are_text_in_pictures_too(tmp_path):
     root = Root(tmp_path)
     name = "fine_tune-<b>$x$\"'"
     run = root.run(node(name, makes={"model": "Model"}), pipeline="<i>job</i>")
@@ -60,7 +57,7 @@ def test_names_with_markup_and_mathematics_are_text_in_pictures_too(tmp_path: Pa
         ("running", "The run goes on, or was killed"),
     ],
 )
-def test_of_a_run_that_came_nowhere_there_is_what_there_is(tmp_path: Path, state: RunState, note: str) -> None:
+def test_of_a_run_that_came_nowhere_there_is_what_there_is(tmp_path, state, note):
     Root(tmp_path).run(state=state)
     page = check_complete(write_page(tmp_path).read_text())
     assert [tag for tag, _ in page.elements if tag == "section"] == []
@@ -68,7 +65,7 @@ def test_of_a_run_that_came_nowhere_there_is_what_there_is(tmp_path: Path, state
     assert note in page.text
 
 
-def test_a_failed_run_says_what_to_do_next_and_shows_no_earlier_training_as_its_result(tmp_path: Path) -> None:
+def test_a_failed_run_says_what_to_do_next_and_shows_no_earlier_training_as_its_result(tmp_path):
     root = Root(tmp_path)
     run = root.run(
         node("pretrain", makes={"model": "Model"}),
@@ -93,7 +90,7 @@ def test_a_failed_run_says_what_to_do_next_and_shows_no_earlier_training_as_its_
     assert "fine_tune: loss over steps" in plots
 
 
-def test_what_is_wider_than_a_phone_shrinks_or_scrolls_under_a_shadow(tmp_path: Path) -> None:
+def test_what_is_wider_than_a_phone_shrinks_or_scrolls_under_a_shadow(tmp_path):
     job(Root(tmp_path))
     text = write_page(tmp_path).read_text()
     page = check_complete(text)
@@ -105,7 +102,7 @@ def test_what_is_wider_than_a_phone_shrinks_or_scrolls_under_a_shadow(tmp_path: 
     assert "var(--shade)" in rule
 
 
-def test_a_run_of_pre_training_only_is_told_by_its_validation(tmp_path: Path) -> None:
+def test_a_run_of_pre_training_only_is_told_by_its_validation(tmp_path):
     root = Root(tmp_path)
     run = root.run(node("pretrain", makes={"model": "Model"}))
     root.log(run, "pretrain", [{"step": 9, "masked_loss": 4.0, "validation_masked_loss": 4.5}])
@@ -157,7 +154,7 @@ def test_a_run_of_pre_training_only_is_told_by_its_validation(tmp_path: Path) ->
         ),
     ],
 )
-def test_the_worst_answers_of_every_task(tmp_path: Path, mistakes: dict[str, Any], texts: list[str]) -> None:
+def test_the_worst_answers_of_every_task(tmp_path, mistakes, texts):
     answers = {"mistakes": {**mistakes, "total": 9}, "reliability": None}
     artifacts = {"evaluation": {"metrics.json": measured(), "answers.json": answers}}
     Root(tmp_path).run(node("evaluate", makes={"evaluation": "Evaluation"}, files=artifacts))
@@ -166,7 +163,7 @@ def test_the_worst_answers_of_every_task(tmp_path: Path, mistakes: dict[str, Any
         assert one_text in text
 
 
-def test_pictures_are_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_are_drawn_once(tmp_path, monkeypatch):
     job(Root(tmp_path))
     first = write_page(tmp_path).read_text()
     monkeypatch.setattr("pipeline.report.figures.as_svg", None)
@@ -179,7 +176,7 @@ def test_pictures_are_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("content", ["", "{", "null", "[1]", '{"rows": 1}'])
-def test_a_damaged_artifact_is_named_in_one_line(tmp_path: Path, content: str) -> None:
+def test_a_damaged_artifact_is_named_in_one_line(tmp_path, content):
     root = Root(tmp_path)
     job(root)
     folder = root.folder("ingest_examples", "examples")
@@ -191,7 +188,7 @@ def test_a_damaged_artifact_is_named_in_one_line(tmp_path: Path, content: str) -
     assert not (tmp_path / "reports").exists()
 
 
-def test_an_error_that_no_artifact_explains_is_no_input_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_that_no_artifact_explains_is_no_input_error(tmp_path, monkeypatch):
     """The artifacts are of types with names of their own, and intact."""
     job(Root(tmp_path))
     monkeypatch.setattr(page_module, "make_page", lambda *_: {}["key"])
@@ -202,11 +199,11 @@ def test_an_error_that_no_artifact_explains_is_no_input_error(tmp_path: Path, mo
 class RunSummary:
     """What `report_written_after` says."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.said, self.complaints = list[str](), list[str]()
 
 
-def follow(root: Path, summary: RunSummary, error: BaseException | None = None) -> None:
+def follow(root, summary, error=None):
     """A run of one step, and how it ends."""
     observer = Observer()
     with report_written_after(root, observer, summary.said.append, summary.complaints.append):
@@ -217,7 +214,7 @@ def follow(root: Path, summary: RunSummary, error: BaseException | None = None) 
             raise error
 
 
-def test_a_run_is_reported_however_it_ends(tmp_path: Path) -> None:
+def test_a_run_is_reported_however_it_ends(tmp_path):
     summary = RunSummary()
     follow(tmp_path, summary)
     with pytest.raises(KeyboardInterrupt):
@@ -226,7 +223,7 @@ def test_a_run_is_reported_however_it_ends(tmp_path: Path) -> None:
     assert summary.complaints == []
 
 
-def test_a_run_that_another_process_starts_meanwhile_is_not_reported(tmp_path: Path) -> None:
+def test_a_run_that_another_process_starts_meanwhile_is_not_reported(tmp_path):
     summary, observer = RunSummary(), Observer()
     with report_written_after(tmp_path, observer, summary.said.append, summary.complaints.append):
         observer.run = Root(tmp_path).run(node("a", makes={"out": "Text"}))
@@ -236,7 +233,7 @@ def test_a_run_that_another_process_starts_meanwhile_is_not_reported(tmp_path: P
     assert summary.said == [f"report: {tmp_path / 'reports' / '1.html'}"]
 
 
-def test_what_began_no_step_is_not_reported(tmp_path: Path) -> None:
+def test_what_began_no_step_is_not_reported(tmp_path):
     summary = RunSummary()
     observer, report = Observer(), (summary.said.append, summary.complaints.append)
     with pytest.raises(InputError), report_written_after(tmp_path, observer, *report):
@@ -246,8 +243,8 @@ def test_what_began_no_step_is_not_reported(tmp_path: Path) -> None:
     assert (summary.said, summary.complaints) == ([], [])
 
 
-def test_a_report_that_fails_is_one_line_and_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> str:
+def test_a_report_that_fails_is_one_line_and_changes_nothing(tmp_path, monkeypatch):
+    def fail(*_):
         raise RuntimeError("the first\nand the second line")
 
     monkeypatch.setattr(page_module, "make_page", fail)

@@ -1,7 +1,6 @@
 """What is known of a run: its steps, who made what, and what it did not reach."""
 
 import shutil
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -15,7 +14,7 @@ from tests.pipeline.report.made_up import Root, node
 MAKES = {"out": "Text"}
 
 
-def test_a_cached_step_is_told_with_the_run_that_made_it(tmp_path: Path) -> None:
+def test_a_cached_step_is_told_with_the_run_that_made_it(tmp_path):
     root = Root(tmp_path)
     root.run(node("load", makes=MAKES, key="k"))
     root.run(node("load-0", state="cached", key="k"), node("train", "load-0", makes=MAKES))
@@ -32,7 +31,7 @@ def test_a_cached_step_is_told_with_the_run_that_made_it(tmp_path: Path) -> None
     ]
 
 
-def test_a_step_that_a_later_run_forced_is_told_with_its_own_execution(tmp_path: Path) -> None:
+def test_a_step_that_a_later_run_forced_is_told_with_its_own_execution(tmp_path):
     root = Root(tmp_path)
     for state in ("ran", "cached", "ran"):
         root.run(node("load", state=state, makes=MAKES))
@@ -40,7 +39,7 @@ def test_a_step_that_a_later_run_forced_is_told_with_its_own_execution(tmp_path:
     assert makers == [1, 1, 3]
 
 
-def test_of_a_step_that_was_tried_again_the_last_try_counts(tmp_path: Path) -> None:
+def test_of_a_step_that_was_tried_again_the_last_try_counts(tmp_path):
     root = Root(tmp_path)
     root.run(
         node("load", makes=MAKES),
@@ -55,14 +54,14 @@ def test_of_a_step_that_was_tried_again_the_last_try_counts(tmp_path: Path) -> N
     ]
 
 
-def test_artifacts_that_are_gone_are_left_out(tmp_path: Path) -> None:
+def test_artifacts_that_are_gone_are_left_out(tmp_path):
     root = Root(tmp_path)
     root.run(node("load", makes=MAKES))
     shutil.rmtree(root.folder("load", "out"))
     assert list(read_record(tmp_path).outputs("Text")) == []
 
 
-def test_steps_that_a_run_did_not_reach_are_those_of_its_plan(tmp_path: Path) -> None:
+def test_steps_that_a_run_did_not_reach_are_those_of_its_plan(tmp_path):
     root = Root(tmp_path)
     plan = {"load": [], "train": ["load"], "push": ["train"]}
     load = node("load", makes=MAKES)
@@ -74,13 +73,13 @@ def test_steps_that_a_run_did_not_reach_are_those_of_its_plan(tmp_path: Path) ->
     assert read_record(tmp_path).missed == {}
 
 
-def test_of_a_run_without_a_plan_nothing_is_missed(tmp_path: Path) -> None:
+def test_of_a_run_without_a_plan_nothing_is_missed(tmp_path):
     root = Root(tmp_path)
     run = root.run(node("load", state="failed", message="no"), state="failed")
     assert read_record(tmp_path, run).missed == {}
 
 
-def test_a_root_that_is_none(tmp_path: Path) -> None:
+def test_a_root_that_is_none(tmp_path):
     with pytest.raises(InputError, match=r"--root must be a folder that exists, got .*missing"):
         read_record(tmp_path / "missing")
     with pytest.raises(InputError, match="root must be a folder that a run has written to"):
@@ -90,7 +89,7 @@ def test_a_root_that_is_none(tmp_path: Path) -> None:
         read_record(tmp_path)
 
 
-def test_a_log_lies_in_the_root_whatever_its_metadata_says(tmp_path: Path) -> None:
+def test_a_log_lies_in_the_root_whatever_its_metadata_says(tmp_path):
     record = RunRecord(tmp_path, Run(1, "job", "done", 0.0, 1.0), ())
     for run, name in ((1, "../../secret"), ("/etc", "secret")):
         execution = Execution(cast(int, run), name, "component", "key", "ran", 1.0)
@@ -98,7 +97,7 @@ def test_a_log_lies_in_the_root_whatever_its_metadata_says(tmp_path: Path) -> No
             record.log(RunStep(execution, None, {}, {}))
 
 
-def test_of_a_log_the_end_is_read(tmp_path: Path) -> None:
+def test_of_a_log_the_end_is_read(tmp_path):
     (tmp_path / "a.log").write_bytes(b"\xff begin\n" + b"\n".join(f"line {n}".encode() for n in range(100)))
     assert read_end(tmp_path / "a.log").splitlines() == [f"line {n}" for n in range(70, 100)]
     assert read_end(tmp_path / "none.log") == ""

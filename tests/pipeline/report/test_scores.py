@@ -1,7 +1,5 @@
 """What an evaluation found, and what becomes of many labels."""
 
-from pathlib import Path
-
 from components.artifacts.evaluation import Metrics, SliceScore
 from pipeline.report.header import read_header
 from pipeline.report.page import write_page
@@ -11,7 +9,7 @@ from pipeline.report.size_figure import ModelPoint, read_model_sizes
 from tests.pipeline.report.made_up import SCRIPT, Root, answers, job, measured, node
 
 
-def test_what_is_measured_decided_and_answered(tmp_path: Path) -> None:
+def test_what_is_measured_decided_and_answered(tmp_path):
     job(Root(tmp_path))
     (scores,) = read_scores(read_record(tmp_path))
     assert scores.models.headings == ["model", "accuracy", "MB", "ms"]
@@ -19,13 +17,12 @@ def test_what_is_measured_decided_and_answered(tmp_path: Path) -> None:
     assert scores.models.notes == ["on 4 test rows, x 100; ms: the median for one row on one thread"]
     assert (scores.blessed, scores.reasons) == (True, [(True, "good"), (False, "bad"), (None, "not compared: x")])
     assert list(scores.classes) == ["farm", "sea"]
-    assert scores.confusion is not None
     assert scores.confusion.rows == [[(1, 0.5), (1, 0.5)], [(0, 0.0), (2, 1.0)]]
     assert scores.calibration == ["expected calibration error 10.00 -> 2.00 on validation, 20.00 -> 3.00 on test rows"]
     assert scores.mistakes == answers()["mistakes"]
 
 
-def test_an_evaluation_of_an_older_release_has_no_answers_and_nothing_decides_a_comparison(tmp_path: Path) -> None:
+def test_an_evaluation_of_an_older_release_has_no_answers_and_nothing_decides_a_comparison(tmp_path):
     root = Root(tmp_path)
     content = {**measured(), "calibration": None, "confusion": None, "report": None}
     root.run(node("evaluate", makes={"evaluation": "Evaluation"}, files={"evaluation": {"metrics.json": content}}))
@@ -34,7 +31,7 @@ def test_an_evaluation_of_an_older_release_has_no_answers_and_nothing_decides_a_
     assert (scores.blessed, scores.reasons, dict(scores.classes)) == (None, [], {})
 
 
-def test_of_many_labels_the_commonest_confusions_are_told() -> None:
+def test_of_many_labels_the_commonest_confusions_are_told():
     labels = [str(number) for number in range(30)]
     counts = [[10 if row == column else 0 for column in range(30)] for row in range(30)]
     counts[3][4], counts[7][1] = 5, 30
@@ -43,7 +40,7 @@ def test_of_many_labels_the_commonest_confusions_are_told() -> None:
     assert lines.pairs == [("7", "1", 30, 0.75), ("3", "4", 5, 1 / 3)]
 
 
-def test_models_that_have_a_size_are_points() -> None:
+def test_models_that_have_a_size_are_points():
     assert read_model_sizes(Metrics.from_json(measured(0.79, 0.81))) == [
         ModelPoint("teacher", 4.0, 8.0, 80.0, 1.0),
         ModelPoint("tflite int8", 1.0, 2.0, 75.0, None, "shipped"),
@@ -51,7 +48,7 @@ def test_models_that_have_a_size_are_points() -> None:
     assert read_model_sizes(Metrics.from_json(measured(0.79, 0.81)), refused=True)[1].decision == "refused"
 
 
-def test_the_head_tells_what_is_shipped_beside_its_teacher(tmp_path: Path) -> None:
+def test_the_head_tells_what_is_shipped_beside_its_teacher(tmp_path):
     job(Root(tmp_path))
     record = read_record(tmp_path)
     head = read_header(record, read_scores(record), [])
@@ -69,7 +66,7 @@ def test_the_head_tells_what_is_shipped_beside_its_teacher(tmp_path: Path) -> No
     ]
 
 
-def test_the_head_tells_what_went_wrong_with_the_end_of_the_log(tmp_path: Path) -> None:
+def test_the_head_tells_what_went_wrong_with_the_end_of_the_log(tmp_path):
     root = Root(tmp_path)
     run = root.run(
         node("a", makes={"out": "Text"}), node("b-0.5", "a", state="failed", message="broke"), state="failed"
@@ -82,7 +79,7 @@ def test_the_head_tells_what_went_wrong_with_the_end_of_the_log(tmp_path: Path) 
     assert trouble == ("b-0.5", "failed", "broke", remedy, "first\nlast", "logs/1/b-0.5.log")
 
 
-def test_the_same_command_does_not_help_a_refused_run(tmp_path: Path) -> None:
+def test_the_same_command_does_not_help_a_refused_run(tmp_path):
     root = Root(tmp_path)
     root.run(node("a", makes={"out": "Text"}), node("push", "a", state="refused", message="no"), state="refused")
     (trouble,) = read_header(read_record(tmp_path), [], []).troubles
@@ -93,7 +90,7 @@ def test_the_same_command_does_not_help_a_refused_run(tmp_path: Path) -> None:
     )
 
 
-def test_a_warning_is_no_cross_under_the_heading_blessed(tmp_path: Path) -> None:
+def test_a_warning_is_no_cross_under_the_heading_blessed(tmp_path):
     root = Root(tmp_path)
     decision = {"blessed": True, "reasons": ["yes: it is good", "not compared: x"], "warnings": ["it is below BM25"]}
     outputs = {"evaluation": {"metrics.json": measured()}, "blessing": {"blessing.json": decision}}
@@ -106,7 +103,7 @@ def test_a_warning_is_no_cross_under_the_heading_blessed(tmp_path: Path) -> None
     assert "✗" not in page
 
 
-def test_the_worst_slices_are_shown_but_not_all_rows(tmp_path: Path) -> None:
+def test_the_worst_slices_are_shown_but_not_all_rows(tmp_path):
     root = Root(tmp_path)
     names = ("kind", "value", "rows", "score", "low", "high")
     slices = [("source", SCRIPT, 3, 0.5, 0.25, 0.75), ("unknown", "0 %", 4, 0.75, 0.5, 1.0)]

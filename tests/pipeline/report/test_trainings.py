@@ -1,7 +1,6 @@
 """Histories as lines: whose they are, where they are found, and what is said of them."""
 
 import json
-from pathlib import Path
 
 from pipeline.report.record import read_record
 from pipeline.report.trainings import Curve, read_trainings
@@ -10,7 +9,7 @@ from tests.pipeline.report.made_up import HISTORY, Root, node
 MODEL = {"model": "Model"}
 
 
-def test_a_training_has_a_panel_a_figure_with_its_validations(tmp_path: Path) -> None:
+def test_a_training_has_a_panel_a_figure_with_its_validations(tmp_path):
     root = Root(tmp_path)
     root.log(root.run(node("fine_tune", makes=MODEL), node("push")), "fine_tune", HISTORY)
     (training,) = read_trainings(read_record(tmp_path))
@@ -23,7 +22,7 @@ def test_a_training_has_a_panel_a_figure_with_its_validations(tmp_path: Path) ->
     assert training.figures == {"loss": [0.6], "accuracy": [0.75]}
 
 
-def test_seeds_of_a_step_are_one_training_and_a_cached_one_is_found_where_it_ran(tmp_path: Path) -> None:
+def test_seeds_of_a_step_are_one_training_and_a_cached_one_is_found_where_it_ran(tmp_path):
     root = Root(tmp_path)
     root.log(root.run(node("fine_tune", makes=MODEL, key="first")), "fine_tune", HISTORY)
     again = root.run(node("fine_tune-0", state="cached", key="first"), node("fine_tune-1", makes=MODEL))
@@ -40,7 +39,7 @@ def test_seeds_of_a_step_are_one_training_and_a_cached_one_is_found_where_it_ran
     assert training.figures["accuracy"] == [0.75, 0.75]
 
 
-def test_the_steps_of_a_second_stage_are_counted_on(tmp_path: Path) -> None:
+def test_the_steps_of_a_second_stage_are_counted_on(tmp_path):
     root = Root(tmp_path)
     run = root.run(node("distill", makes={"student": "Model"}))
     root.log(run, "distill", [{"step": 4, "loss": 1.0}], place="seed-0/intermediate")
@@ -51,7 +50,7 @@ def test_the_steps_of_a_second_stage_are_counted_on(tmp_path: Path) -> None:
     assert training.panels == {"loss": [Curve("", [(4, 1.0), (7, 0.5)])]}
 
 
-def test_a_step_that_was_killed_is_shown_up_to_there(tmp_path: Path) -> None:
+def test_a_step_that_was_killed_is_shown_up_to_there(tmp_path):
     root = Root(tmp_path)
     run = root.run(node("pretrain", state="failed", message="was killed by SIGKILL"), state="failed")
     root.log(run, "pretrain", [{"step": 5, "masked_loss": 4.0, "next_sentence_loss": 0.7}])
@@ -63,7 +62,7 @@ def test_a_step_that_was_killed_is_shown_up_to_there(tmp_path: Path) -> None:
     assert training.figures == {}
 
 
-def test_without_a_log_the_history_of_the_model_tells_the_rest(tmp_path: Path) -> None:
+def test_without_a_log_the_history_of_the_model_tells_the_rest(tmp_path):
     root = Root(tmp_path)
     root.run(node("fine_tune", makes=MODEL), node("quantize", makes={"quantized": "Model"}), node("push", makes=MODEL))
     entry = {"step": 5, "loss": 0.9, "learning_rate": 1e-4, "precision": "float32"}

@@ -1,7 +1,5 @@
 """Changes that a job has not made and can make."""
 
-from pathlib import Path
-
 import pytest
 
 from pipeline.settings.changes import list_changes
@@ -31,7 +29,7 @@ FLOAT = "keep layers in float32 (quantization.float_layers), which `doctor JOB -
         (QUERIES, ["num_heads=1"], [LONGER]),
     ],
 )
-def test_of_a_student(tmp_path: Path, examples: str, overrides: list[str], changes: list[str]) -> None:
+def test_of_a_student(tmp_path, examples, overrides, changes):
     first, *others = overrides
     assert list_changes(load(tmp_path, CORPUS + examples, f"student.{first}", *others)) == {"student": changes}
 
@@ -57,10 +55,10 @@ def test_of_a_student(tmp_path: Path, examples: str, overrides: list[str], chang
         ),
     ],
 )
-def test_of_pruning_and_quantization(tmp_path: Path, overrides: list[str], changes: dict[str, list[str]]) -> None:
+def test_of_pruning_and_quantization(tmp_path, overrides, changes):
     assert list_changes(load(tmp_path, CORPUS + EXAMPLES, *overrides)) == changes
 
 
-def test_of_a_checkpoint_that_is_not_on_this_machine(tmp_path: Path) -> None:
+def test_of_a_checkpoint_that_is_not_on_this_machine(tmp_path):
     job = "[checkpoint]\npath = 'package:absent_package/model'\n" + EXAMPLES
     assert list_changes(load(tmp_path, job, "student.num_layers=1"))["student"][0] == LAYERS.format("num_layers")

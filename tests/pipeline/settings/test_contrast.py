@@ -1,7 +1,6 @@
 """What retrieval needs of a job: said in one line before anything trains."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -14,13 +13,13 @@ NEGATIVES = QUERIES + "negatives = ['negative']\n"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     write_checkpoint(tmp_path)
     write_queries(tmp_path, [("a", "A", "X"), ("b", "B", "Y")])
     return tmp_path
 
 
-def test_a_job_of_pairs_and_one_of_triplets_pass(folder: Path) -> None:
+def test_a_job_of_pairs_and_one_of_triplets_pass(folder):
     check_data(load(folder, CHECKPOINT + QUERIES, "contrast.symmetric=true", "contrast.dimensions=[8, 16]"))
     check_data(load(folder, CHECKPOINT + NEGATIVES, 'contrast.loss="triplet"', "fine_tuning.batch_size=1"))
     assert load(folder, CHECKPOINT + QUERIES).contrast is None
@@ -33,7 +32,7 @@ def test_a_job_of_pairs_and_one_of_triplets_pass(folder: Path) -> None:
         ("export.dimension=32", "export.dimension must be below 32, the width of a vector, got 32"),
     ],
 )
-def test_a_truncated_vector_is_shorter(folder: Path, override: str, message: str) -> None:
+def test_a_truncated_vector_is_shorter(folder, override, message):
     assert refusal(folder, CHECKPOINT + QUERIES, override) == message
     narrow = override.replace("32", "24")
     check_data(load(folder, CHECKPOINT + QUERIES, narrow))
@@ -41,12 +40,12 @@ def test_a_truncated_vector_is_shorter(folder: Path, override: str, message: str
         check_data(load(folder, CHECKPOINT + QUERIES, narrow, "student.num_layers=1", "student.hidden_size=16"))
 
 
-def test_passages_that_are_all_one_are_refused_before_training(folder: Path) -> None:
+def test_passages_that_are_all_one_are_refused_before_training(folder):
     write_queries(folder, [("a", "Same", "X"), ("b", "same ", "Y")])
     assert refusal(folder, CHECKPOINT + QUERIES) == "train must hold at least 2 different passages, got only 'Same'"
 
 
-def test_prompts_are_those_of_the_checkpoint_unless_the_job_has_its_own(folder: Path) -> None:
+def test_prompts_are_those_of_the_checkpoint_unless_the_job_has_its_own(folder):
     assert load(folder, CHECKPOINT + QUERIES).prompts() == Prompts()
     prompts = {"prompts": {"query": "q: ", "document": "d: "}}
     (folder / "bert" / "config_sentence_transformers.json").write_text(json.dumps(prompts))

@@ -1,7 +1,5 @@
 """The table of a student's distillation before its task, and what it needs of others."""
 
-from pathlib import Path
-
 import pytest
 
 from components.dsl.errors import InputError
@@ -17,7 +15,7 @@ GENERAL = "[general_distillation]\npath = 'texts'\n"
 RELATIONS = GENERAL + "relations = 1.0\n"
 
 
-def test_a_table_of_texts_imitation_and_training(tmp_path: Path) -> None:
+def test_a_table_of_texts_imitation_and_training(tmp_path):
     text = CHECKPOINT + EXAMPLES + STUDENT + RELATIONS + "teacher_layer = 2\nsteps = 7\ndocument_end = 'file'\n"
     settings = load(tmp_path, text, "general_distillation.precision=float32").general_distillation
     assert select_fields(settings, TextSource) == TextSource(str(tmp_path / "texts"), document_end="file")
@@ -25,7 +23,7 @@ def test_a_table_of_texts_imitation_and_training(tmp_path: Path) -> None:
     assert select_fields(settings, Training) == Training(epochs=1.0, steps=7, learning_rate=5e-4)
 
 
-def test_widths_that_relations_cannot_be_cut_into(tmp_path: Path) -> None:
+def test_widths_that_relations_cannot_be_cut_into(tmp_path):
     write_data(tmp_path)
     text = CORPUS + EXAMPLES + STUDENT + "hidden_size = 20\n" + RELATIONS
     check_data(load(tmp_path, text))
@@ -34,7 +32,7 @@ def test_widths_that_relations_cannot_be_cut_into(tmp_path: Path) -> None:
     assert line == f"general_distillation.relation_heads must {rule}, got 8"
 
 
-def test_texts_that_are_missing(tmp_path: Path) -> None:
+def test_texts_that_are_missing(tmp_path):
     write_data(tmp_path)
     (tmp_path / "texts" / "some.txt").unlink()
     with pytest.raises(InputError, match=r"^general_distillation: the corpus must hold \.txt, .*texts$"):

@@ -1,7 +1,6 @@
 """What a graph has, and what it is for, is looked at before anything trains."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ STUDENT = "[student]\nlayers = [1]\n"
 
 
 @pytest.mark.parametrize(("start", "layers"), [(CHECKPOINT, 4), (CORPUS, 2), (CORPUS + STUDENT, 1)])
-def test_refuses_float_layers_of_missing_blocks(tmp_path: Path, start: str, layers: int) -> None:
+def test_refuses_float_layers_of_missing_blocks(tmp_path, start, layers):
     write_data(tmp_path)
     text = start + EXAMPLES + ROUNDED
     check_data(load(tmp_path, text.format(block=layers - 1, place="attention/key")))
@@ -27,7 +26,7 @@ def test_refuses_float_layers_of_missing_blocks(tmp_path: Path, start: str, laye
 
 
 @pytest.mark.parametrize("start", [CHECKPOINT, CORPUS])
-def test_refuses_float_layers_that_no_block_has(tmp_path: Path, start: str) -> None:
+def test_refuses_float_layers_that_no_block_has(tmp_path, start):
     write_data(tmp_path)
     message = "got 'block_0/attention/keys'; did you mean 'attention/key'?"
     line = refusal(tmp_path, (start + EXAMPLES + ROUNDED).format(block=0, place="attention/keys"))
@@ -51,7 +50,7 @@ def test_refuses_float_layers_that_no_block_has(tmp_path: Path, start: str) -> N
         ),
     ],
 )
-def test_refuses_shapes_of_students(tmp_path: Path, start: str, overrides: list[str], message: str) -> None:
+def test_refuses_shapes_of_students(tmp_path, start, overrides, message):
     write_data(tmp_path)
     config = {"model_type": "bert", "num_hidden_layers": 2, "hidden_size": 32}
     config |= {"num_attention_heads": 2, "intermediate_size": 64}
@@ -60,7 +59,7 @@ def test_refuses_shapes_of_students(tmp_path: Path, start: str, overrides: list[
     assert refusal(tmp_path, start + EXAMPLES, *overrides) == message
 
 
-def test_unknown_graphs_are_left_to_the_step(tmp_path: Path) -> None:
+def test_unknown_graphs_are_left_to_the_step(tmp_path):
     write_data(tmp_path)
     check_data(load(tmp_path, CORPUS + EXAMPLES + "[quantization]\nfloat_layers = ['poolr']\n"))
     variant = "[encoder.variant]\nkind = 'mobilebert'\nbottleneck_size = 16\n"
@@ -69,6 +68,6 @@ def test_unknown_graphs_are_left_to_the_step(tmp_path: Path) -> None:
     check_data(load(tmp_path, encoder + variant + EXAMPLES + rounded))
 
 
-def test_the_places_are_those_of_the_model() -> None:
+def test_the_places_are_those_of_the_model():
     places = [path.partition("/")[2] for path in sublayers(tiny.build(), Dense) if path.startswith("block_0/")]
     assert sorted(places) == sorted(BLOCK_PRODUCTS)

@@ -1,7 +1,5 @@
 """The texts that a page searches: checked, and their size said, before anything trains."""
 
-from pathlib import Path
-
 import pytest
 
 from components.dsl.errors import InputError
@@ -13,7 +11,7 @@ TEXTS = "[page]\npath = 'texts.txt'\n"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     write_checkpoint(tmp_path)
     write_queries(tmp_path, [("a", "A", "X"), ("b", "B", "Y")])
     rows = [f"a{row}\tb{row}\t{row / 40}" for row in range(40)]
@@ -32,14 +30,7 @@ def folder(tmp_path: Path) -> Path:
         (QUERIES + "negatives = ['negative']\n[page]\n", ["export.dimension=16"], 4, 0.0),
     ],
 )
-def test_the_size_is_said_before_the_run(
-    folder: Path,
-    job: str,
-    overrides: list[str],
-    count: int,
-    megabytes: float,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_size_is_said_before_the_run(folder, job, overrides, count, megabytes, monkeypatch):
     monkeypatch.chdir(folder)
     *_, line = check_data(load(folder, CHECKPOINT + job, *overrides))
     width = 16 if "export.dimension=16" in overrides else 32
@@ -76,17 +67,12 @@ def test_the_size_is_said_before_the_run(
         ("", [], "page must be left out without [examples], as no step would read it"),
     ],
 )
-def test_pages_without_a_search_are_refused(
-    folder: Path,
-    job: str,
-    overrides: list[str],
-    message: str,
-) -> None:
+def test_pages_without_a_search_are_refused(folder, job, overrides, message):
     job = job or "[corpus]\npath = 'texts.txt'\n" + TEXTS
     assert refusal(folder, CHECKPOINT + job, *overrides).startswith(message)
 
 
-def test_blank_texts_are_refused(folder: Path) -> None:
+def test_blank_texts_are_refused(folder):
     (folder / "texts.txt").write_text("\n \n")
     with pytest.raises(InputError, match=r"^page: the corpus .*texts\.txt must hold at least one document, got only"):
         check_data(load(folder, CHECKPOINT + PAIRS + TEXTS))

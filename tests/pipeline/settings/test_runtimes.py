@@ -3,8 +3,6 @@
 import contextlib
 import itertools
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -23,15 +21,15 @@ BROKEN = ("[]", "{}", '{"lowercase": "yes"}', "[" * 100_000, "{")
 NO_FLOAT16 = "'transformers_js' here: bigbird's graph chooses between two branches, which have no float16"
 
 
-def export(*runtimes: str) -> str:
+def export(*runtimes):
     return f"[export]\nruntimes = {['tflite', 'onnx', *runtimes]}\n"
 
 
-def write_rows(folder: Path) -> None:
+def write_rows(folder):
     (folder / "rows.tsv").write_text("text\tlabel\n" + "one\ta\ntwo\tb\n" * 10)
 
 
-def check(folder: Path, text: str, refused: str | None) -> None:
+def check(folder, text, refused):
     """Asserts that data and start of a job are taken, or refused for a reason."""
     rule = f"^export.runtimes must leave out {refused}$"
     with contextlib.nullcontext() if refused is None else pytest.raises(InputError, match=rule):
@@ -42,7 +40,7 @@ def check(folder: Path, text: str, refused: str | None) -> None:
     ("more", "got"),
     [("task = 'regression'\n", "regression"), ("second_text = 'other'\n", "classification of pairs")],
 )
-def test_mediapipe_knows_few_tasks(tmp_path: Path, more: str, got: str) -> None:
+def test_mediapipe_knows_few_tasks(tmp_path, more, got):
     export = '[export]\nruntimes = ["tflite", "mediapipe"]\n'
     load(tmp_path, CHECKPOINT + EXAMPLES + export)
     rule = "leave out 'mediapipe' here: MediaPipe has classification of single texts and embedding"
@@ -50,7 +48,7 @@ def test_mediapipe_knows_few_tasks(tmp_path: Path, more: str, got: str) -> None:
         load(tmp_path, CHECKPOINT + EXAMPLES.replace("[examples]\n", f"[examples]\n{more}", 1) + export)
 
 
-def test_a_file_that_takes_text_has_limits(tmp_path: Path) -> None:
+def test_a_file_that_takes_text_has_limits(tmp_path):
     export = '[export]\nruntimes = ["tflite", "tflite_text"]\n'
     load(tmp_path, CHECKPOINT + EXAMPLES + export + "[quantization]\n")
     with pytest.raises(InputError, match=r"'tflite_text' here: .*, got the recipe static_wi8_ai8$"):
@@ -68,7 +66,7 @@ def test_a_file_that_takes_text_has_limits(tmp_path: Path) -> None:
         ("big_bird", "transformers_js", NO_FLOAT16),
     ],
 )
-def test_a_checkpoint_that_a_runtime_does_not_know(tmp_path: Path, family: str, runtime: str, refused: str) -> None:
+def test_a_checkpoint_that_a_runtime_does_not_know(tmp_path, family, runtime, refused):
     write_rows(tmp_path)
     make_checkpoint(tmp_path / "bert", family, ["one", "two"])
     check(tmp_path, SHORT + CHECKPOINT + EXAMPLES, None)
@@ -76,7 +74,7 @@ def test_a_checkpoint_that_a_runtime_does_not_know(tmp_path: Path, family: str, 
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_refuses_what_the_export_would_refuse(tmp_path: Path, family: str) -> None:
+def test_refuses_what_the_export_would_refuse(tmp_path, family):
     write_rows(tmp_path)
     task = make_checkpoint(tmp_path / "bert", family, ["one", "two"])
     for runtime, target in TARGETS.items():
@@ -85,7 +83,7 @@ def test_refuses_what_the_export_would_refuse(tmp_path: Path, family: str) -> No
         assert does(lambda text=text: check_data(load(tmp_path, text)), InputError) == knows, runtime
 
 
-def test_a_tokenizer_that_apps_could_not_have(tmp_path: Path) -> None:
+def test_a_tokenizer_that_apps_could_not_have(tmp_path):
     write_rows(tmp_path)
     make_checkpoint(tmp_path / "bert", "albert", ["one", "two"])
     file = tmp_path / "bert" / TOKENIZER_FILE
@@ -95,7 +93,7 @@ def test_a_tokenizer_that_apps_could_not_have(tmp_path: Path) -> None:
     check(tmp_path, SHORT + CHECKPOINT + EXAMPLES + '[export]\nruntimes = ["onnx"]\n', None)
 
 
-def does(look: Callable[[], object], refusal: type[Exception]) -> bool:
+def does(look, refusal):
     try:
         look()
     except refusal:
@@ -103,7 +101,7 @@ def does(look: Callable[[], object], refusal: type[Exception]) -> bool:
     return True
 
 
-def test_a_checkpoint_that_was_saved_here(tmp_path: Path) -> None:
+def test_a_checkpoint_that_was_saved_here(tmp_path):
     write_rows(tmp_path)
     make_checkpoint(tmp_path / "theirs", "roberta", []).save(tmp_path / "bert")
     rule = "'tflite_text' here: .* make WordPiece tokens, got a bpe tokenizer"
@@ -116,7 +114,7 @@ def test_a_checkpoint_that_was_saved_here(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "is_copied"), [*itertools.product(BROKEN, (False, True)), ('{"model": {"type": ["BPE"]}}', False)]
 )
-def test_a_tokenizer_that_cannot_be_read_is_one_line(tmp_path: Path, content: str, is_copied: bool) -> None:
+def test_a_tokenizer_that_cannot_be_read_is_one_line(tmp_path, content, is_copied):
     write_data(tmp_path)
     check_data(load(tmp_path, CHECKPOINT + EXAMPLES))
     (tmp_path / "bert" / TOKENIZER_FILE).write_text(content)
@@ -138,14 +136,12 @@ def test_a_tokenizer_that_cannot_be_read_is_one_line(tmp_path: Path, content: st
         ("[encoder.variant]\nkind = 'bigbird'\n", "transformers_js", NO_FLOAT16),
     ],
 )
-def test_a_start_from_nothing_that_a_runtime_does_not_know(
-    tmp_path: Path, more: str, runtime: str, refused: str | None
-) -> None:
+def test_a_start_from_nothing_that_a_runtime_does_not_know(tmp_path, more, runtime, refused):
     write_data(tmp_path)
     check(tmp_path, CORPUS + more + EXAMPLES + export(runtime), refused)
 
 
-def test_question_and_context_are_told_apart(tmp_path: Path) -> None:
+def test_question_and_context_are_told_apart(tmp_path):
     write_data(tmp_path)
     (tmp_path / "rows.json").write_text(SQUAD)
     answers = ANSWERS.replace("tsv", "json")
@@ -170,9 +166,7 @@ def test_question_and_context_are_told_apart(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_accelerators_are_checked_before_a_run(
-    tmp_path: Path, accelerators: list[str], recipe: str, reason: str
-) -> None:
+def test_accelerators_are_checked_before_a_run(tmp_path, accelerators, recipe, reason):
     settings = f"[export]\naccelerators = {accelerators}\n[quantization]\nrecipe = '{recipe}'\n"
     with pytest.raises(InputError, match=f"^export.accelerators: {reason}$"):
         load(tmp_path, CHECKPOINT + EXAMPLES + settings)

@@ -2,9 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 
@@ -21,14 +19,14 @@ CORPUS = (
 )
 
 
-def load(folder: Path, text: str, *overrides: str) -> Settings:
+def load(folder, text, *overrides):
     """The settings of a file with this text."""
     file = folder / "my.toml"
     file.write_text(text)
     return load_settings(file, overrides)
 
 
-def refusal(folder: Path, text: str, *overrides: str) -> str:
+def refusal(folder, text, *overrides):
     """The line that refuses such a file, by its keys alone or by the data that it names."""
     with pytest.raises(InputError) as caught:
         check_data(load(folder, text, *overrides))
@@ -39,7 +37,7 @@ def refusal(folder: Path, text: str, *overrides: str) -> str:
 SIZES = {"num_hidden_layers": 2, "max_position_embeddings": 128, "hidden_size": 32}
 
 
-def write_checkpoint(folder: Path, **sizes: int) -> None:
+def write_checkpoint(folder, **sizes):
     """A checkpoint of which the configuration alone can be read."""
     (folder / "bert").mkdir()
     (folder / "bert" / "config.json").write_text(json.dumps({"model_type": "bert", **(sizes or SIZES)}))
@@ -47,7 +45,7 @@ def write_checkpoint(folder: Path, **sizes: int) -> None:
         (folder / "bert" / name).touch()
 
 
-def write_data(folder: Path) -> None:
+def write_data(folder):
     """What the least settings name: a corpus, rows, and what looks like a checkpoint of 4 layers."""
     (folder / "texts").mkdir()
     (folder / "texts" / "some.txt").write_text("a text")
@@ -55,13 +53,13 @@ def write_data(folder: Path) -> None:
     write_checkpoint(folder, num_hidden_layers=4, num_attention_heads=2)
 
 
-def write_queries(folder: Path, rows: list[tuple[str, str, str]]) -> None:
+def write_queries(folder, rows):
     """The table of `QUERIES`: query, passage and negative of each row."""
     lines = ["query\tpassage\tnegative", *("\t".join(row) for row in rows)]
     (folder / "rows.tsv").write_text("\n".join(lines) + "\n")
 
 
-def keys_of(kind: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+def keys_of(kind, place=""):
     """The keys of tables and tables in them, as `fine_tuning.steps`, each with its type; a union counts one by one."""
     if isinstance(kind, type) and issubclass(kind, Settings):
         for name, field in kind.model_fields.items():

@@ -1,10 +1,8 @@
 """Files side by side, for a person."""
 
-from typing import Any
-
 from pipeline.views.bench import bench_tables
 
-RUN: dict[str, Any] = {
+RUN = {
     "threads": 1,
     "open_milliseconds": 1.234,
     "first_milliseconds": 2.345,
@@ -33,7 +31,7 @@ ONNX = {
 }
 
 
-def test_a_row_a_file_and_a_column_a_length() -> None:
+def test_a_row_a_file_and_a_column_a_length():
     (table,) = bench_tables({"files": [LITE, ONNX], "answers": 10, "operations": False})
     assert table.headings == [
         "file",
@@ -58,13 +56,13 @@ def test_a_row_a_file_and_a_column_a_length() -> None:
     assert note.endswith("in 1 part; LiteRT's Python package does not time them")
 
 
-def test_files_of_one_name_are_told_apart() -> None:
+def test_files_of_one_name_are_told_apart():
     two = [LITE, LITE | {"file": "/two/model.tflite"}]
     (table,) = bench_tables({"files": two, "answers": 10, "operations": False})
     assert [row[0] for row in table.rows] == ["/one/model.tflite", "/two/model.tflite"]
 
 
-def test_few_operations_one_by_one_and_the_rest_together() -> None:
+def test_few_operations_one_by_one_and_the_rest_together():
     operations = [{"name": f"Op{number}", "nodes": 1, "milliseconds": 0.1} for number in range(14)]
     profiled = ONNX | {"profile": {"length": 16, "operations": operations}}
     _, table = bench_tables({"files": [profiled], "answers": 10, "operations": True})

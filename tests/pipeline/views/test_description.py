@@ -1,7 +1,6 @@
 """What a file says of itself, for a person and for a program."""
 
 import json
-from pathlib import Path
 
 import onnx
 import pytest
@@ -29,7 +28,7 @@ HELD = {
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     path = tmp_path / "model.tflite"
     path.write_bytes(b"a model")
     attach_entries(
@@ -38,7 +37,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_all_that_is_known_is_read(file: Path) -> None:
+def test_all_that_is_known_is_read(file):
     content = read_description(file)
     assert content["task"] == HELD["task.json"]
     assert content["export"] == HELD["export.json"]["model.tflite"]
@@ -46,14 +45,14 @@ def test_all_that_is_known_is_read(file: Path) -> None:
     assert (content["entries"], content["origin"]) == (2, {"examples": "abc"})
 
 
-def test_a_person_reads_a_table(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_person_reads_a_table(file, capsys):
     shown = said(capsys, "describe", file)
     for text in ("classification, up to 64 tokens", "no, yes", "int8", "32, 64", "87.50 ± 1.00", "3.15.1", "abc"):
         assert text in shown
     assert "seed 1 of 2" in shown
 
 
-def test_a_calibrated_file_tells_its_temperature(file: Path) -> None:
+def test_a_calibrated_file_tells_its_temperature(file):
     errors = {name: {"calibration_error": [0.1, 0.02]} for name in ("validation", "test")}
     for temperature, text in ((1.25, "1.2500"), (None, "none: 6 rows are few")):
         metrics = METRICS | {"calibration": {"temperature": temperature, "no_temperature": "6 rows are few", **errors}}
@@ -63,7 +62,7 @@ def test_a_calibrated_file_tells_its_temperature(file: Path) -> None:
     assert "temperature" not in dict(_lines(read_description(file)))
 
 
-def test_a_program_reads_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_program_reads_json(file, capsys):
     assert json.loads(said(capsys, "describe", file, "--json")) == read_description(file)
 
 
@@ -78,9 +77,7 @@ def test_a_program_reads_json(file: Path, capsys: pytest.CaptureFixture[str]) ->
         {"origin.json": "abc"},
     ],
 )
-def test_what_cannot_be_shown_is_refused_in_one_line(
-    tmp_path: Path, changed: dict[str, object], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_shown_is_refused_in_one_line(tmp_path, changed, capsys):
     path = tmp_path / "model.tflite"
     path.write_bytes(b"a model")
     attach_entries(path, {name: json.dumps(content).encode() for name, content in (HELD | changed).items()})
@@ -88,7 +85,7 @@ def test_what_cannot_be_shown_is_refused_in_one_line(
     assert "model.tflite must hold task.json, export.json, metrics.json, origin.json as they are written here" in line
 
 
-def test_nested_attachments_are_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nested_attachments_are_refused_in_one_line(tmp_path, capsys):
     path = tmp_path / "model.tflite"
     path.write_bytes(b"a model")
     held = {name: json.dumps(content).encode() for name, content in HELD.items()}
@@ -97,7 +94,7 @@ def test_nested_attachments_are_refused_in_one_line(tmp_path: Path, capsys: pyte
 
 
 @pytest.mark.usefixtures("stand_in_accelerators")
-def test_accelerators_name_the_recipe_that_they_do_not_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_accelerators_name_the_recipe_that_they_do_not_take(tmp_path, monkeypatch):
     monkeypatch.setattr("keras_bert.export.tflite_kinds.takes_text", lambda file: False)
     export = {"model.tflite": {"recipe": "static_wi8_ai16", "weights": "int8", "lengths": [32, 64], "libraries": {}}}
     path = tmp_path / "model.tflite"
@@ -109,7 +106,7 @@ def test_accelerators_name_the_recipe_that_they_do_not_take(tmp_path: Path, monk
     assert covered == {"engine": {"obstacle": reason}}
 
 
-def test_files_for_the_web_say_which_file_describes_them(tmp_path: Path) -> None:
+def test_files_for_the_web_say_which_file_describes_them(tmp_path):
     file = tmp_path / "transformers_js" / "onnx" / "model.onnx"
     file.parent.mkdir(parents=True)
     file.write_bytes(onnx.ModelProto(producer_name="cow").SerializeToString())
@@ -118,7 +115,7 @@ def test_files_for_the_web_say_which_file_describes_them(tmp_path: Path) -> None
         read_description(file)
 
 
-def test_what_says_nothing_is_refused(file: Path, tmp_path: Path) -> None:
+def test_what_says_nothing_is_refused(file, tmp_path):
     with pytest.raises(InputError, match=r"must be a \.tflite, \.onnx.* saved_model\.pb.*, found none$"):
         read_description(tmp_path / "other.tflite")
     (tmp_path / "plain.tflite").write_bytes(b"a model")
@@ -131,9 +128,7 @@ def test_what_says_nothing_is_refused(file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("stand_in_accelerators")
-def test_accelerators_are_not_asked_about_a_strange_file(
-    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_accelerators_are_not_asked_about_a_strange_file(file, tmp_path, capsys):
     strange = tmp_path / "strange.tflite"
     strange.write_bytes(b"TFL3 of another library")
     reason = f"{strange} must be a file that was pushed or exported here, found nothing in it that says so"

@@ -1,7 +1,5 @@
 """The tables of models and of their classes, to the letter."""
 
-from typing import Any
-
 import pytest
 
 from components.artifacts.evaluation import Metrics
@@ -11,13 +9,13 @@ from tests.pipeline.views.contents import cells, headings, lines_of, screen
 REPORT = {"yes": {"precision": 0.5, "recall": 1.0, "f1": 0.66667, "support": 3}}
 
 
-def spread(*values: float) -> dict[str, Any]:
+def spread(*values):
     """A metric over seeds as it stands in `metrics.json`; the standard deviation is that of two equal steps."""
     sd = abs(values[1] - values[0]) / 2**0.5 if len(values) > 1 else None
     return {"mean": sum(values) / len(values), "sd": sd, "seeds": list(values)}
 
 
-def show(models: dict[str, dict[str, Any]], report: dict[str, dict[str, float]] = REPORT, **more: Any) -> list[str]:
+def show(models, report=REPORT, **more):
     console = screen(120)
     measured = {
         "task": "classification",
@@ -33,7 +31,7 @@ def show(models: dict[str, dict[str, Any]], report: dict[str, dict[str, float]] 
     return lines_of(console)
 
 
-def shown_classes(report: dict[str, dict[str, float]]) -> list[str]:
+def shown_classes(report):
     return show({"tflite int8": {"metrics": {"macro_f1": spread(0.9)}}}, report)
 
 
@@ -41,7 +39,7 @@ def shown_classes(report: dict[str, dict[str, float]]) -> list[str]:
     ("scores", "score", "over"),
     [((0.9,), "90.00", ""), ((0.89, 0.91), "90.00 ± 1.41", "; mean ± standard deviation over 2 seeds")],
 )
-def test_a_row_a_model_with_what_it_takes(scores: tuple[float, ...], score: str, over: str) -> None:
+def test_a_row_a_model_with_what_it_takes(scores, score, over):
     metrics = {"macro_f1": spread(*scores), "accuracy": spread(*scores)}
     lines = show(
         {
@@ -60,14 +58,14 @@ def test_a_row_a_model_with_what_it_takes(scores: tuple[float, ...], score: str,
     assert f"on 1200 test rows, x 100{over}; ms: the median for one row on one thread" in lines
 
 
-def test_a_note_says_which_weights_float_files_hold() -> None:
+def test_a_note_says_which_weights_float_files_hold():
     row = {"metrics": {"macro_f1": spread(0.9)}}
     note = "onnx float32: the weights as they were quantized to int8, written as float32"
     assert note in show({"tflite int8": row, "onnx float32": row})
     assert not any("as they were quantized" in line for line in show({"tflite int8": row}))
 
 
-def test_of_many_classes_the_worst_are_shown_in_their_order() -> None:
+def test_of_many_classes_the_worst_are_shown_in_their_order():
     lines = shown_classes({f"label {n:02d}": REPORT["yes"] | {"f1": 1 - n / 100} for n in range(40)})
     assert any(line.strip() == "on test rows, the worst 30 of 40 classes" for line in lines)
     assert [row[0] for row in cells(lines)[1:]] == [f"label {n:02d}" for n in range(10, 40)]
@@ -75,7 +73,7 @@ def test_of_many_classes_the_worst_are_shown_in_their_order() -> None:
     assert [row[0] for row in cells(shown_classes(unseen | REPORT))[1:]] == [*list(unseen)[:29], "yes"]
 
 
-def test_warnings_follow_the_table_in_red() -> None:
+def test_warnings_follow_the_table_in_red():
     console = screen(120, force_terminal=True, color_system="standard")
     content = {
         "task": "classification",
@@ -90,19 +88,19 @@ def test_warnings_follow_the_table_in_red() -> None:
     assert lines_of(console)[-1] == "\x1b[31mwarning: it is below BM25\x1b[0m"
 
 
-def test_names_are_no_markup() -> None:
+def test_names_are_no_markup():
     names = ("[neg]", "a[/neg]", ":cat:")
     assert [row[0] for row in cells(shown_classes(dict.fromkeys(names, REPORT["yes"])))] == ["tflite int8", *names]
 
 
-def test_a_regression_has_no_classes() -> None:
+def test_a_regression_has_no_classes():
     assert not any("class" in line for line in shown_classes({}))
 
 
 @pytest.mark.parametrize(
     ("temperature", "text"), [(1.25, "temperature 1.2500"), (None, "no temperature, as 6 rows are few")]
 )
-def test_the_calibration_of_the_shipped_file(temperature: float | None, text: str) -> None:
+def test_the_calibration_of_the_shipped_file(temperature, text):
     errors = {"validation": {"calibration_error": [0.1, 0.02]}, "test": {"calibration_error": [0.2, 0.03]}}
     models = {"tflite int8": {"metrics": {"macro_f1": spread(0.9)}}}
     lines = show(models, calibration={"temperature": temperature, "no_temperature": "6 rows are few", **errors})

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-from pathlib import Path
 
 from rich.console import Console
 
@@ -11,7 +10,7 @@ from pipeline.views.provenance import show_status
 from tests.pipeline.report.made_up import Root, job
 
 
-def test_paths_break_behind_a_slash_where_the_screen_is_narrow(tmp_path: Path) -> None:
+def test_paths_break_behind_a_slash_where_the_screen_is_narrow(tmp_path):
     job(Root(tmp_path))
     screen = io.StringIO()
     with contextlib.closing(Store(tmp_path, create=False)) as store:

@@ -2,7 +2,6 @@
 
 import io
 import json
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -17,13 +16,13 @@ STATISTICS = {
 }
 
 
-def draw(statistics: dict) -> list[str]:
+def draw(statistics):
     console = Console(file=io.StringIO(), width=100)
     show_statistics(statistics, console)
     return console.file.getvalue().splitlines()
 
 
-def test_tables_and_bars() -> None:
+def test_tables_and_bars():
     lines = draw(STATISTICS)
     assert any(line.split("│")[1:3] == [" rows             ", " 1,234,567 "] for line in lines)
     assert any("0.1500" in line for line in lines)
@@ -33,7 +32,7 @@ def test_tables_and_bars() -> None:
     assert bars == [1, 0, 40]
 
 
-def test_an_empty_histogram_is_its_title() -> None:
+def test_an_empty_histogram_is_its_title():
     assert [line.strip() for line in draw({"nothing": []})] == ["nothing"]
 
 
@@ -41,11 +40,11 @@ def test_an_empty_histogram_is_its_title() -> None:
     ("value", "text"),
     [(1234567, "1,234,567"), (0.15, "0.1500"), (12345.678, "12,345.6780"), ("x", "x"), (True, "True")],
 )
-def test_values(value: object, text: str) -> None:
+def test_values(value, text):
     assert format_value(value) == text
 
 
-def test_show_prints_the_statistics_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_prints_the_statistics_of_a_folder(tmp_path, capsys):
     (tmp_path / "statistics.json").write_text(json.dumps(STATISTICS))
     assert "1,234,567" in said(capsys, "show", tmp_path)
 
@@ -62,15 +61,13 @@ def test_show_prints_the_statistics_of_a_folder(tmp_path: Path, capsys: pytest.C
         ('{"a": [["x", -1]]}', "tables and histograms"),
     ],
 )
-def test_show_refuses_what_has_no_statistics(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, message: str
-) -> None:
+def test_show_refuses_what_has_no_statistics(tmp_path, capsys, content, message):
     if content is not None:
         (tmp_path / "statistics.json").write_text(content)
     assert message.format(folder=tmp_path) in refused(capsys, "show", tmp_path, "--root", tmp_path / "runs")
 
 
-def test_show_shows_counts_sizes_and_values_of_any_artifact(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_shows_counts_sizes_and_values_of_any_artifact(tmp_path, capsys):
     examples = TaskExamples(tmp_path / "examples")
     examples.path.mkdir()
     examples.file("features.json").write_text(json.dumps({"task": "regression", "rows": {"train": 1234567}}))
@@ -82,6 +79,6 @@ def test_show_shows_counts_sizes_and_values_of_any_artifact(tmp_path: Path, caps
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"counts": 5}', '{"counts": {}}'])
-def test_show_refuses_a_damaged_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str) -> None:
+def test_show_refuses_a_damaged_manifest(tmp_path, capsys, content):
     (tmp_path / "manifest.json").write_text(content)
     assert "manifest.json" in refused(capsys, "show", tmp_path)

@@ -12,14 +12,14 @@ from pipeline.views.tables import Table, Wrapped, column_widths, wrap
 BOTH = Table(["name", "score"], [["a|b", "1.00\n* 2.00"], ["[c]", "3.00"]], ["x 100", "* of two"], "both")
 
 
-def test_markdown_shows_what_is_said_and_no_marks() -> None:
+def test_markdown_shows_what_is_said_and_no_marks():
     assert BOTH.as_markdown() == (
         "# both\n\n| name | score |\n| --- | ---: |\n"
         "| a\\|b | 1.00<br>\\* 2.00 |\n| \\[c\\] | 3.00 |\n\n- x 100\n- \\* of two\n"
     )
 
 
-def test_a_screen_shows_all_cells_and_notes() -> None:
+def test_a_screen_shows_all_cells_and_notes():
     screen = io.StringIO()
     BOTH.show(Console(file=screen, width=60))
     shown = screen.getvalue()
@@ -29,7 +29,7 @@ def test_a_screen_shows_all_cells_and_notes() -> None:
     assert shown.index("1.00") < shown.index("* 2.00")
 
 
-def test_a_narrow_screen_cuts_no_word() -> None:
+def test_a_narrow_screen_cuts_no_word():
     screen = io.StringIO()
     rows = [["model.tflite", "0.02 / 0.03 / 0.04"]]
     Table(["file", "16 tokens"], rows, title="[times]").show(Console(file=screen, width=26))
@@ -39,7 +39,7 @@ def test_a_narrow_screen_cuts_no_word() -> None:
     assert below == [["model.tflite", "│", "0.02", "/"], ["0.03", "/"], ["0.04"]]
 
 
-def test_columns_that_do_not_fit_stand_one_below_the_other() -> None:
+def test_columns_that_do_not_fit_stand_one_below_the_other():
     screen = io.StringIO()
     rows = [["model.tflite", "0.02 / 0.03 / 0.04"], ["model.onnx", ""]]
     Table(["file", "16 tokens"], rows, title="times").show(Console(file=screen, width=23))
@@ -55,7 +55,7 @@ def test_columns_that_do_not_fit_stand_one_below_the_other() -> None:
     ]
 
 
-def test_notes_wrap_on_a_terminal_alone() -> None:
+def test_notes_wrap_on_a_terminal_alone():
     for is_terminal, lines in ((True, ["the longest row of", "all"]), (False, ["the longest row of all"])):
         screen = io.StringIO()
         console = Console(file=screen, width=20, force_terminal=is_terminal)
@@ -63,7 +63,7 @@ def test_notes_wrap_on_a_terminal_alone() -> None:
         assert screen.getvalue().splitlines()[-len(lines) :] == lines
 
 
-def test_no_colours_where_nobody_wants_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_colours_where_nobody_wants_them(monkeypatch):
     for piped in (True, False):
         screen = io.StringIO()
         monkeypatch.setenv("NO_COLOR", "1")
@@ -90,11 +90,11 @@ PATH = "artifacts/ingest_examples/examples-4704c0182a40"
         ("", 4, [""]),
     ],
 )
-def test_wrap(text: str, width: int, lines: list[str]) -> None:
+def test_wrap(text, width, lines):
     assert wrap(text, width) == lines
 
 
-def test_the_widest_column_gives_way_and_no_word_is_cut() -> None:
+def test_the_widest_column_gives_way_and_no_word_is_cut():
     columns = [["file", "model.tflite"], ["path", "artifacts/push/pushed"]]
     assert column_widths(columns, 40) == [12, 21]
     assert column_widths(columns, 30) == [12, 18]
@@ -102,7 +102,7 @@ def test_the_widest_column_gives_way_and_no_word_is_cut() -> None:
     assert column_widths(columns, 21) is None
 
 
-def test_a_branch_wraps_at_its_own_width() -> None:
+def test_a_branch_wraps_at_its_own_width():
     tree = Tree("root")
     tree.add(Wrapped(f"examples: {PATH} [bold]"))
     file = io.StringIO()

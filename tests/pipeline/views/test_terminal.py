@@ -1,5 +1,4 @@
 import io
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,14 +21,14 @@ from pipeline.views.terminal import (
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+def clock(monkeypatch):
     """Sets the time of the monotonic clock."""
     now = [0.0]
     monkeypatch.setattr(terminal.time, "monotonic", lambda: now[0])
     return lambda seconds: now.__setitem__(0, seconds)
 
 
-def plain() -> Console:
+def plain():
     return Console(file=io.StringIO(), width=20)
 
 
@@ -37,11 +36,11 @@ def plain() -> Console:
     ("seconds", "text"),
     [(0.04, "0.0 s"), (4.24, "4.2 s"), (9.96, "10 s"), (59.7, "1 min 00 s"), (185, "3 min 05 s"), (3720, "1 h 02 min")],
 )
-def test_durations(seconds: float, text: str) -> None:
+def test_durations(seconds, text):
     assert format_seconds(seconds) == text
 
 
-def test_control_characters_reach_no_console() -> None:
+def test_control_characters_reach_no_console():
     console = Console(file=io.StringIO(), width=60, force_terminal=True, color_system=None)
     write(console, "label \x1b[31m\u202e")
     Table(["\x1bname"], [["\x07cell"]], ["\x9bnote"], title="\x1btitle").show(console)
@@ -49,7 +48,7 @@ def test_control_characters_reach_no_console() -> None:
     table.add_row(*cells("\x1bcell"))
     console.print(table)
     console.print(Wrapped("\x1bbranch"))
-    text = console.file.getvalue()  # type: ignore[attr-defined]
+    text = console.file.getvalue()
     assert {character for character in text if not character.isprintable()} == {"\n"}
     for part in (
         r"label \x1b[31m\u202e",
@@ -81,11 +80,11 @@ def test_control_characters_reach_no_console() -> None:
         ),
     ],
 )
-def test_the_estimate_of_a_run_names_its_basis(durations: dict[str, float | None], text: str) -> None:
+def test_the_estimate_of_a_run_names_its_basis(durations, text):
     assert describe_estimate(Estimate.of(durations), lambda: None) == text
 
 
-def test_a_job_that_never_ran_is_guessed() -> None:
+def test_a_job_that_never_ran_is_guessed():
     text = describe_estimate(Estimate.of({"a": None}), lambda: (250.0, 250.0))
     assert text.startswith("time: about 4 minutes for the whole job, a guess from the sizes of its trainings")
     text = describe_estimate(Estimate.of({"a": None}), lambda: (1620.0, 4260.0))
@@ -97,11 +96,11 @@ def test_a_job_that_never_ran_is_guessed() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.0, "1 minute"), (89.0, "1 minute"), (91.0, "2 minutes")])
-def test_rough_durations_are_whole_minutes(seconds: float, text: str) -> None:
+def test_rough_durations_are_whole_minutes(seconds, text):
     assert format_minutes(seconds, seconds) == text
 
 
-def test_time_left_comes_from_the_reports(clock: Callable[[float], None]) -> None:
+def test_time_left_comes_from_the_reports(clock):
     line = StepLine(plain(), "[1/2] pretrain", None)
     clock(10)
     line.progress(0, 100, "")
@@ -112,7 +111,7 @@ def test_time_left_comes_from_the_reports(clock: Callable[[float], None]) -> Non
     assert line.text(50) == "[1/2] pretrain  50 s, 25%, loss 3.2", "what is late has no time left to tell"
 
 
-def test_time_left_begins_again_with_a_new_phase(clock: Callable[[float], None]) -> None:
+def test_time_left_begins_again_with_a_new_phase(clock):
     line = StepLine(plain(), "t", None)
     for now, done in ((0, 0), (1, 100), (2, 0), (4, 50)):
         clock(now)
@@ -120,7 +119,7 @@ def test_time_left_begins_again_with_a_new_phase(clock: Callable[[float], None])
     assert line.text(4) == "t  4.0 s, 50%, about 2.0 s left"
 
 
-def test_report_without_total_restarts_the_estimate(clock: Callable[[float], None]) -> None:
+def test_report_without_total_restarts_the_estimate(clock):
     line = StepLine(plain(), "t", None)
     line.progress(0, 0, "compiling")
     clock(90)
@@ -138,27 +137,27 @@ def test_report_without_total_restarts_the_estimate(clock: Callable[[float], Non
     assert line.text(190) == "t  3 min 10 s, 50%, about 10 s left"
 
 
-def test_only_the_end_is_a_hundred_percent(clock: Callable[[float], None]) -> None:
+def test_only_the_end_is_a_hundred_percent(clock):
     line = StepLine(plain(), "t", None)
     for done, shown in ((1999, "99%"), (2000, "100%"), (2000 * 0.29, "29%")):
         line.progress(done, 2000, "")
         assert line.text(1) == f"t  1.0 s, {shown}"
 
 
-def test_before_the_first_report_the_last_duration_counts(clock: Callable[[float], None]) -> None:
+def test_before_the_first_report_the_last_duration_counts(clock):
     assert StepLine(plain(), "t", 30.0).text(10) == "t  10 s, about 20 s left"
     assert StepLine(plain(), "t", 30.0).text(40) == "t  40 s"
     assert StepLine(plain(), "t", None).text(10) == "t  10 s"
 
 
-def test_odd_reports_do_no_harm(clock: Callable[[float], None]) -> None:
+def test_odd_reports_do_no_harm(clock):
     line = StepLine(plain(), "t", None)
     line.progress(5, 0, "")
     line.progress(200, 100, "")
     assert line.text(1) == "t  1.0 s, 100%"
 
 
-def test_without_a_terminal_lines_are_written_from_time_to_time(clock: Callable[[float], None]) -> None:
+def test_without_a_terminal_lines_are_written_from_time_to_time(clock):
     console = plain()
     with StepLine(console, "[1/2] pretrain", None) as line:
         for tenth in range(300):
@@ -169,7 +168,7 @@ def test_without_a_terminal_lines_are_written_from_time_to_time(clock: Callable[
     ]
 
 
-def test_live_line_is_erased_on_a_terminal(clock: Callable[[float], None]) -> None:
+def test_live_line_is_erased_on_a_terminal(clock):
     console = Console(file=io.StringIO(), force_terminal=True, width=40)
     with StepLine(console, "[1/2] pretrain", None) as line:
         line.tick()
@@ -182,7 +181,7 @@ def test_live_line_is_erased_on_a_terminal(clock: Callable[[float], None]) -> No
     assert "\x1b[2K" in drawn
 
 
-def test_steps_side_by_side_have_a_line_each(clock: Callable[[float], None]) -> None:
+def test_steps_side_by_side_have_a_line_each(clock):
     console = Console(file=io.StringIO(), force_terminal=True, width=40)
     lines = Terminal(console)
     lines.begin(["one", "two"])
@@ -200,7 +199,7 @@ def test_steps_side_by_side_have_a_line_each(clock: Callable[[float], None]) -> 
     assert console.file.getvalue().endswith("\x1b[1A\x1b[2K")
 
 
-def test_names_are_aligned_and_each_state_has_its_text() -> None:
+def test_names_are_aligned_and_each_state_has_its_text():
     console = plain()
     lines = Terminal(console)
     lines.begin(["a", "longer", *(f"n{number}" for number in range(8))])
@@ -220,13 +219,13 @@ def test_names_are_aligned_and_each_state_has_its_text() -> None:
     ]
 
 
-def test_the_line_of_a_step_has_its_number_and_the_last_duration(clock: Callable[[float], None]) -> None:
+def test_the_line_of_a_step_has_its_number_and_the_last_duration(clock):
     lines = Terminal(plain())
     lines.begin(["a", "longer"])
     assert lines.step("a", 30.0, Path("logs")).text(10) == "[1/2] a       10 s, about 20 s left"
 
 
-def test_a_file_has_room_for_all_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_has_room_for_all_columns(monkeypatch, capsys):
     monkeypatch.delenv("COLUMNS", raising=False)
     table = Grid(*("a long heading" for _ in range(7)))
     open_console().print(table)

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -10,7 +9,7 @@ from tests.tiny_job import SETTINGS, write_job
 
 
 @pytest.mark.workers
-def test_a_whole_job_on_two_devices(tmp_path: Path) -> None:
+def test_a_whole_job_on_two_devices(tmp_path):
     job, root = write_job(tmp_path), tmp_path / "root"
     job.write_text(SETTINGS.replace('precision = "float32"', 'precision = "float32"\nbatch_size = 8'))
     command = [sys.executable, "-m", "tests.pipeline.workers.drive_two_devices", str(job), str(root)]

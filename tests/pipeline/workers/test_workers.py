@@ -8,8 +8,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -26,7 +24,7 @@ STEPS = ["pretrain", "fine_tune"]
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def job(tmp_path_factory):
     folder = tmp_path_factory.mktemp("job")
     file = write_job(folder)
     file.write_text(JOB)
@@ -34,7 +32,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(job: Path) -> Path:
+def undisturbed(job):
     """The root of a run that nothing has happened to."""
     root = job.parent / "undisturbed"
     with cluster(job, root) as (chief, worker):
@@ -42,7 +40,7 @@ def undisturbed(job: Path) -> Path:
     return root
 
 
-def start(job: Path, root: Path, ports: list[int], index: int, *more: str) -> subprocess.Popen[bytes]:
+def start(job, root, ports, index, *more):
     """A process of the cluster; all of them run the same command."""
     addresses = [f"localhost:{port}" for port in ports]
     config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
@@ -52,24 +50,24 @@ def start(job: Path, root: Path, ports: list[int], index: int, *more: str) -> su
         return subprocess.Popen(command, stdout=stream, stderr=stream, env=environment, start_new_session=True)
 
 
-def log(root: Path, index: int) -> Path:
+def log(root, index):
     return root.with_name(f"{root.name}.{index}.log")
 
 
 class Processes(list[subprocess.Popen[bytes]]):
     """The processes of a cluster: chief, worker, and those that were started instead of one."""
 
-    def __init__(self, job: Path, root: Path) -> None:
+    def __init__(self, job, root):
         self._job, self._root, self._ports = job, root, free_ports(2)
         super().__init__(start(job, root, self._ports, index) for index in range(2))
 
-    def restart(self, index: int) -> subprocess.Popen[bytes]:
+    def restart(self, index):
         self.append(start(self._job, self._root, self._ports, index))
         return self[-1]
 
 
 @contextlib.contextmanager
-def cluster(job: Path, root: Path) -> Iterator[Processes]:
+def cluster(job, root):
     """A chief and a worker; at the end none of their processes runs."""
     processes = Processes(job, root)
     try:
@@ -79,14 +77,14 @@ def cluster(job: Path, root: Path) -> Iterator[Processes]:
             kill_tree(process.pid)
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
+def wait_until(holds):
     until = time.monotonic() + SECONDS
     while not holds():
         assert time.monotonic() < until
         time.sleep(0.05)
 
 
-def fingerprints(root: Path) -> dict[str, str]:
+def fingerprints(root):
     digests = {}
     for step in STEPS:
         (manifest,) = (root / "artifacts" / step).glob("model-*/manifest.json")
@@ -94,12 +92,12 @@ def fingerprints(root: Path) -> dict[str, str]:
     return digests
 
 
-def is_training(root: Path, step: str) -> bool:
+def is_training(root, step):
     """Whether a training has made steps."""
     return any(file.stat().st_size for file in (root / "logs").glob(f"*/{step}/seed-*/history.jsonl"))
 
 
-def test_the_chief_alone_publishes(undisturbed: Path) -> None:
+def test_the_chief_alone_publishes(undisturbed):
     assert fingerprints(undisturbed).keys() == set(STEPS)
     text = log(undisturbed, 1).read_text()
     assert "fine_tune: done" in text
@@ -109,7 +107,7 @@ def test_the_chief_alone_publishes(undisturbed: Path) -> None:
     assert not any((undisturbed / ".unfinished").glob("*"))
 
 
-def test_a_killed_worker_comes_back(job: Path, undisturbed: Path) -> None:
+def test_a_killed_worker_comes_back(job, undisturbed):
     root = job.parent / "worker-killed"
     with cluster(job, root) as processes:
         wait_until(lambda: is_training(root, "fine_tune"))
@@ -121,7 +119,7 @@ def test_a_killed_worker_comes_back(job: Path, undisturbed: Path) -> None:
     assert fingerprints(root) == fingerprints(undisturbed)
 
 
-def test_a_killed_chief_comes_back(job: Path, undisturbed: Path) -> None:
+def test_a_killed_chief_comes_back(job, undisturbed):
     root = job.parent / "chief-killed"
     with cluster(job, root) as processes:
         wait_until(lambda: is_training(root, "pretrain"))
@@ -131,7 +129,7 @@ def test_a_killed_chief_comes_back(job: Path, undisturbed: Path) -> None:
     assert fingerprints(root) == fingerprints(undisturbed)
 
 
-def test_one_process_goes_on_with_what_two_began(job: Path) -> None:
+def test_one_process_goes_on_with_what_two_began(job):
     root = job.parent / "elastic"
     with cluster(job, root) as processes:
         wait_until(lambda: is_training(root, "fine_tune"))
@@ -145,7 +143,7 @@ def test_one_process_goes_on_with_what_two_began(job: Path) -> None:
     assert "devices: 1, were 2" in text
 
 
-def test_a_worker_that_never_comes_is_one_line(job: Path) -> None:
+def test_a_worker_that_never_comes_is_one_line(job):
     root = job.parent / "lonely"
     ports = free_ports(2)
     chief = start(job, root, ports, 0, "--set", "machine.join_seconds=3")
@@ -154,7 +152,7 @@ def test_a_worker_that_never_comes_is_one_line(job: Path) -> None:
     assert f"worker 1 (localhost:{ports[1]}) did not come within 3 s (machine.join_seconds)" in line
 
 
-def test_a_chief_that_never_comes_is_one_line(job: Path) -> None:
+def test_a_chief_that_never_comes_is_one_line(job):
     root = job.parent / "headless"
     ports = free_ports(2)
     assert start(job, root, ports, 1, "--set", "machine.join_seconds=3").wait(SECONDS) == 2
@@ -164,7 +162,7 @@ def test_a_chief_that_never_comes_is_one_line(job: Path) -> None:
 
 
 @pytest.mark.parametrize("index", [0, 1])
-def test_a_port_in_use_is_one_line(job: Path, index: int) -> None:
+def test_a_port_in_use_is_one_line(job, index):
     root = job.parent / f"taken-{index}"
     with socket.socket() as other:
         other.bind(("", 0))

@@ -11,7 +11,7 @@ DEVICES = ["CPU:0", "CPU:1"]
 
 
 @functools.cache
-def mirror(cluster: str, tpu: str) -> tf.distribute.Strategy:
+def mirror(cluster, tpu):
     strategy = tf.distribute.MirroredStrategy(DEVICES)
     os.write(1, f"devices: {strategy.num_replicas_in_sync}\n".encode())
     return strategy

@@ -59,7 +59,7 @@ def integers(tmp_path_factory):
 def stand_in(tmp_path, monkeypatch):
     """Installs a package whose module is a program."""
 
-    def install(module: str, program: str) -> None:
+    def install(module, program):
         package, _, name = module.partition(".")
         (tmp_path / "site" / package).mkdir(parents=True, exist_ok=True)
         (tmp_path / "site" / package / "__init__.py").touch()
@@ -214,7 +214,7 @@ def test_children_of_a_tool_that_hangs_are_ended(tmp_path, monkeypatch):
     assert not Path(f"/proc/{child}").is_dir() or _state(child) == "Z"
 
 
-def _state(process: int) -> str:
+def _state(process):
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
 
 

@@ -1,7 +1,5 @@
 """Budgets become steps."""
 
-from pathlib import Path
-
 import pytest
 
 from components.artifacts.measurements import LengthCost, PretrainingStepCosts, StepCost
@@ -9,12 +7,12 @@ from components.dsl.errors import InputError
 from plugins.compare.budget import Budget, PretrainingCost
 
 
-def cost(folder: Path, *entries: dict[str, float]) -> PretrainingCost:
+def cost(folder, *entries):
     StepCost(folder).write(PretrainingStepCosts([LengthCost(**entry) for entry in entries], 4.5))
     return PretrainingCost.of(StepCost(folder).read(), short=0.9)
 
 
-def test_the_most_steps_that_the_budget_pays(tmp_path: Path) -> None:
+def test_the_most_steps_that_the_budget_pays(tmp_path):
     steps = cost(tmp_path, {"length": 16, "flops": 100, "seconds": 0.5}, {"length": 64, "flops": 500, "seconds": 2.0})
     assert steps == PretrainingCost((100, 500), (0.5, 2.0), 4.5, 0.9)
     assert Budget("flops", 1400).steps(steps) == 10, "nine short ones and a long one"
@@ -23,7 +21,7 @@ def test_the_most_steps_that_the_budget_pays(tmp_path: Path) -> None:
     assert [steps.flops_after(done, 10) for done in (0, 9, 10)] == [0, 900, 1400]
 
 
-def test_a_budget_that_pays_no_step_says_what_one_costs(tmp_path: Path) -> None:
+def test_a_budget_that_pays_no_step_says_what_one_costs(tmp_path):
     steps = cost(tmp_path, {"length": 64, "flops": 5.5e9, "seconds": 3.0})
     with pytest.raises(InputError, match=r"^--flops must be enough for a step, 5.5e\+09, got 1e\+09$"):
         Budget("flops", 1e9).steps(steps)
@@ -31,7 +29,7 @@ def test_a_budget_that_pays_no_step_says_what_one_costs(tmp_path: Path) -> None:
         Budget("seconds", 0.6).steps(steps)
 
 
-def test_one_budget_or_none() -> None:
+def test_one_budget_or_none():
     assert Budget.of(None, None) is None
     assert Budget.of(2e14, None) == Budget("flops", 2e14)
     assert Budget.of(None, 1.5) == Budget("seconds", 90.0)

@@ -2,8 +2,6 @@
 
 import contextlib
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -45,7 +43,7 @@ BUDGET = 1.5e8
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def job(tmp_path_factory):
     folder = tmp_path_factory.mktemp("compared") / "job"
     write_job(folder, rows=60)
     for name, text in (("base", BASE), ("wide", WIDE), ("topic", TOPIC)):
@@ -53,18 +51,17 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def compare(job: Path, *more: str) -> int:
+def compare(job, *more):
     files = [str(job / f"{name}.toml") for name in ("base", "wide")]
     common = ["--flops", str(BUDGET), "--task", str(job / "topic.toml"), "--root", str(job / "root")]
     return main(["compare", *files, *common, "--seeds", "2", "--name", "mine", *more])
 
 
-def content(job: Path) -> dict[str, Any]:
-    actual_content: dict[str, Any] = json.loads((job / "root" / "compared" / "mine" / "comparison.json").read_text())
-    return actual_content
+def content(job):
+    return json.loads((job / "root" / "compared" / "mine" / "comparison.json").read_text())
 
 
-def ran(job: Path) -> list[tuple[str, set[str]]]:
+def ran(job):
     """The pipelines of the last four runs, oldest first, each with the steps that were not cached."""
     with contextlib.closing(Store(job / "root", create=False)) as store:
         runs = store.runs()[3::-1]
@@ -75,7 +72,7 @@ def ran(job: Path) -> list[tuple[str, set[str]]]:
 
 
 @pytest.mark.long
-def test_variants_under_one_budget_and_a_second_run_is_cached(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_variants_under_one_budget_and_a_second_run_is_cached(job, capsys):
     assert compare(job) == 0
     lines = capsys.readouterr().out.splitlines()
     first = content(job)
@@ -115,7 +112,7 @@ def test_variants_under_one_budget_and_a_second_run_is_cached(job: Path, capsys:
 
 
 @pytest.mark.long
-def test_what_one_variant_cannot_do_shows_before_any_training(job: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_one_variant_cannot_do_shows_before_any_training(job, capfd):
     # That this corpus has not so many pieces shows when they are learnt.
     (job / "wide.toml").write_text("extends = 'base.toml'\n[vocabulary]\nsize = 5000\n")
     assert compare(job, "--set", "pretraining.learning_rate=1e-3") == 2

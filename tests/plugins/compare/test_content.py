@@ -1,8 +1,6 @@
 """What a comparison says: differences, what holds, and which losses are of the same thing."""
 
 import math
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,21 +10,21 @@ from plugins.compare.variants import ComparedVariant
 from tests.pipeline.settings.texts import CORPUS, load
 
 
-def variant(folder: Path, name: str, *overrides: str) -> ComparedVariant:
+def variant(folder, name, *overrides):
     return ComparedVariant(name, load(folder, CORPUS, *overrides), {})
 
 
-def score(*seeds: float) -> dict[str, Any]:
+def score(*seeds):
     return {"metric": "accuracy", "rows": 872, "mean": sum(seeds) / len(seeds), "sd": 0.01, "seeds": list(seeds)}
 
 
-def record(loss: str = "masked_loss", **tasks: dict[str, Any]) -> dict[str, Any]:
+def record(loss="masked_loss", **tasks):
     curve = [{"step": 9, "flops": 1e6, "seconds": 60.0, "loss": 4 * math.log(2)}]
     spent = {"steps": 9, "flops": 1e6, "seconds": 60.0, "loss": loss, "bytes_an_entry": 4.0, "curve": curve}
     return {"model": "m", "parameters": 1000, "tasks": tasks, "pretraining": spent}
 
 
-def test_differences_are_from_the_first_and_those_that_hold_are_marked(tmp_path: Path) -> None:
+def test_differences_are_from_the_first_and_those_that_hold_are_marked(tmp_path):
     variants = [variant(tmp_path, name) for name in ("base", "far", "near")]
     base = (0.70, 0.72, 0.71)
     content = make_content(
@@ -54,7 +52,7 @@ def test_differences_are_from_the_first_and_those_that_hold_are_marked(tmp_path:
     assert tasks["far"][AVERAGE]["difference"]["mean"] == pytest.approx((0.10003 + 0.01) / 2, abs=1e-5)
 
 
-def test_of_one_task_there_is_no_average(tmp_path: Path) -> None:
+def test_of_one_task_there_is_no_average(tmp_path):
     scores = make_content("mine", [variant(tmp_path, "base")], None, {"base": record(a=score(0.5))})
     assert list(scores["variants"]["base"]["tasks"]) == ["a"]
     assert (scores["seeds"], scores["half_width"], scores["budget"]) == (1, None, None)
@@ -70,9 +68,7 @@ def test_of_one_task_there_is_no_average(tmp_path: Path) -> None:
         ("encoder.num_layers=3", [], False),
     ],
 )
-def test_losses_of_other_predictions_do_not_compare(
-    tmp_path: Path, override: str, unlike: list[str], pieces_differ: bool
-) -> None:
+def test_losses_of_other_predictions_do_not_compare(tmp_path, override, unlike, pieces_differ):
     variants = [variant(tmp_path, "base"), variant(tmp_path, "other", override)]
     content = make_content("mine", variants, None, {"base": record(), "other": record()})
     assert content["variants"]["base"]["pretraining"]["unlike"] == []
@@ -80,19 +76,19 @@ def test_losses_of_other_predictions_do_not_compare(
     assert content["pieces_differ"] == pieces_differ
 
 
-def test_losses_of_other_objectives_do_not_compare(tmp_path: Path) -> None:
+def test_losses_of_other_objectives_do_not_compare(tmp_path):
     variants = [variant(tmp_path, "base"), variant(tmp_path, "other")]
     content = make_content("mine", variants, None, {"base": record(), "other": record("replaced_loss")})
     assert content["variants"]["other"]["pretraining"]["unlike"] == ["replaced_loss"]
 
 
-def test_losses_are_told_in_bits_a_byte(tmp_path: Path) -> None:
+def test_losses_are_told_in_bits_a_byte(tmp_path):
     content = make_content("mine", [variant(tmp_path, "base")], None, {"base": record()})
     # Four bits a piece of four bytes.
     assert content["variants"]["base"]["pretraining"]["curve"][0]["bits_a_byte"] == pytest.approx(1.0)
 
 
-def test_variants_that_are_not_done_are_left_out(tmp_path: Path) -> None:
+def test_variants_that_are_not_done_are_left_out(tmp_path):
     variants = [variant(tmp_path, name) for name in ("base", "next", "last")]
     content = make_content("mine", variants, None, {"base": record(), "next": record()})
     assert list(content["variants"]) == ["base", "next"]

@@ -1,7 +1,5 @@
 """Which rungs a job has, and what is said of them."""
 
-from pathlib import Path
-
 import pytest
 
 from components.dsl.errors import InputError
@@ -11,7 +9,7 @@ from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 ALL = "[student]\nnum_layers = 1\n[pruning]\n[quantization]\n"
 
 
-def test_every_choice_of_parts_in_the_order_of_the_steps(tmp_path: Path) -> None:
+def test_every_choice_of_parts_in_the_order_of_the_steps(tmp_path):
     assert list(find_rungs(load(tmp_path, CHECKPOINT + EXAMPLES + ALL))) == [
         "teacher",
         "student",
@@ -37,16 +35,16 @@ def test_every_choice_of_parts_in_the_order_of_the_steps(tmp_path: Path) -> None
         ),
     ],
 )
-def test_what_has_no_rungs(tmp_path: Path, text: str, message: str) -> None:
+def test_what_has_no_rungs(tmp_path, text, message):
     with pytest.raises(InputError, match=message):
         find_rungs(load(tmp_path, text))
 
 
-def record(megabytes: float, *seeds: float) -> dict:
+def record(megabytes, *seeds):
     return {"megabytes": megabytes, "score": {"mean": sum(seeds) / len(seeds), "seeds": list(seeds)}}
 
 
-def test_shares_are_of_the_same_seed_and_the_front_is_what_none_beats_in_both() -> None:
+def test_shares_are_of_the_same_seed_and_the_front_is_what_none_beats_in_both():
     steps = _with_shares(
         {
             "teacher": record(90, 0.8, 0.5),

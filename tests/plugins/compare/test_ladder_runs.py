@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ RUNGS = ("teacher", "student", "quantization", "student+quantization")
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def files(tmp_path_factory):
     """The job and what it reads."""
     folder = tmp_path_factory.mktemp("ladder")
     tuning_job.write_checkpoint(folder)
@@ -25,20 +24,19 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def job(files: Path) -> Path:
+def job(files):
     """The same, done."""
     assert main(["compare", "--stages", str(files / "small.toml"), "--root", str(files / "root")]) == 0
     return files
 
 
 @pytest.fixture(scope="module")
-def content(job: Path) -> dict[str, Any]:
-    actual_content: dict[str, Any] = json.loads((job / "root/ladders/small/ladder.json").read_text())
-    return actual_content
+def content(job):
+    return json.loads((job / "root/ladders/small/ladder.json").read_text())
 
 
 @pytest.mark.long
-def test_each_part_stands_alone_and_on_the_others(content: dict[str, Any]) -> None:
+def test_each_part_stands_alone_and_on_the_others(content):
     assert tuple(content["rungs"]) == RUNGS
     rungs = content["rungs"]
     assert content["metric"] == "accuracy"
@@ -55,7 +53,7 @@ def test_each_part_stands_alone_and_on_the_others(content: dict[str, Any]) -> No
 
 
 @pytest.mark.long
-def test_a_table_and_a_plot_show_it(job: Path, content: dict[str, Any]) -> None:
+def test_a_table_and_a_plot_show_it(job, content):
     folder = job / "root/ladders/small"
     table = (folder / "ladder.md").read_text()
     for name, record in content["rungs"].items():
@@ -66,7 +64,7 @@ def test_a_table_and_a_plot_show_it(job: Path, content: dict[str, Any]) -> None:
 
 
 @pytest.mark.long
-def test_what_rungs_share_is_made_once(job: Path) -> None:
+def test_what_rungs_share_is_made_once(job):
     store = Store(job / "root", create=False)
     try:
         kinds = [made.artifact.type for made in store.artifacts()]
@@ -84,16 +82,14 @@ def test_what_rungs_share_is_made_once(job: Path) -> None:
         (('"tflite"', '"onnx"'), "quantization must be left out where export.runtimes has no 'tflite'"),
     ],
 )
-def test_what_is_no_ladder_is_refused(
-    files: Path, capsys: pytest.CaptureFixture[str], changes: tuple[str, str], message: str
-) -> None:
+def test_what_is_no_ladder_is_refused(files, capsys, changes, message):
     (files / "other.toml").write_text(JOB.replace(*changes))
     assert main(["compare", "--stages", str(files / "other.toml"), "--root", str(files / "other")]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
     assert not (files / "other").exists()
 
 
-def test_a_job_without_parts(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_job_without_parts(files, capsys):
     bare = JOB[: JOB.index("[student]")]
     (files / "bare.toml").write_text(bare)
     assert main(["compare", "--stages", str(files / "bare.toml"), "--root", str(files / "other")]) == 2
@@ -102,7 +98,7 @@ def test_a_job_without_parts(files: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.long
-def test_a_doctor_looks_into_the_same_job(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_doctor_looks_into_the_same_job(job, capsys):
     command = ["doctor", str(job / "small.toml"), "--root", str(job / "root"), "--fix", "0"]
     assert main(command) == 0
     folder = job / "root/diagnosed/small"
@@ -139,9 +135,7 @@ def test_a_doctor_looks_into_the_same_job(job: Path, capsys: pytest.CaptureFixtu
         ),
     ],
 )
-def test_what_a_doctor_cannot_look_into(
-    files: Path, capsys: pytest.CaptureFixture[str], text: str, more: list[str], message: str
-) -> None:
+def test_what_a_doctor_cannot_look_into(files, capsys, text, more, message):
     (files / "other.toml").write_text(text)
     assert main(["doctor", str(files / "other.toml"), "--root", str(files / "other"), *more]) == 2
     assert not (files / "other" / "artifacts").exists(), "nothing was trained"

@@ -1,7 +1,5 @@
 """The picture of losses: its files, which repeat, and names that do not lie upon each other."""
 
-from pathlib import Path
-
 import pytest
 
 from plugins.compare.loss_plot import FILES, draw_losses, spread
@@ -14,7 +12,7 @@ LINES = {
 }
 
 
-def test_names_stand_at_the_ends_and_equal_comparisons_give_equal_files(tmp_path: Path) -> None:
+def test_names_stand_at_the_ends_and_equal_comparisons_give_equal_files(tmp_path):
     first, again = tmp_path / "first", tmp_path / "again"
     for folder in (first, again):
         folder.mkdir()
@@ -28,14 +26,14 @@ def test_names_stand_at_the_ends_and_equal_comparisons_give_equal_files(tmp_path
     assert "dashed: other predictions than base's" in text
 
 
-def test_losses_of_several_vocabularies_are_drawn_in_bits_a_byte(tmp_path: Path) -> None:
+def test_losses_of_several_vocabularies_are_drawn_in_bits_a_byte(tmp_path):
     draw_losses(content({"base": LINES["base"]}, pieces_differ=True), tmp_path)
     text = (tmp_path / FILES[0]).read_text()
     assert "held-out loss, bits a byte" in text
     assert "dashed" not in text
 
 
-def test_without_pre_training_there_is_nothing_to_draw(tmp_path: Path) -> None:
+def test_without_pre_training_there_is_nothing_to_draw(tmp_path):
     assert draw_losses(content({"start": {}}), tmp_path) == []
     assert list(tmp_path.iterdir()) == []
 
@@ -51,5 +49,5 @@ def test_without_pre_training_there_is_nothing_to_draw(tmp_path: Path) -> None:
         ([0.0, 1.4, 1.4], [-1 / 15, 14 / 15, 29 / 15]),
     ],
 )
-def test_names_are_moved_apart_as_little_as_may_be(targets: list[float], places: list[float]) -> None:
+def test_names_are_moved_apart_as_little_as_may_be(targets, places):
     assert spread(targets, 1.0) == pytest.approx(places)

@@ -1,16 +1,13 @@
 """Which runs are behind a comparison, and what is told of them."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from components.artifacts.evaluation import Evaluation
 from components.artifacts.measurements import StepCost
 from components.artifacts.standard import Model
-from components.dsl.artifact import Artifact
 from components.dsl.errors import InputError
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer
@@ -30,17 +27,17 @@ HISTORY = [
 class Runs:
     """Stands in for the orchestrator: each step has what it would have made."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder, self.seen, self.broken, self.history = folder, list[Pipeline](), "", HISTORY
 
-    def __call__(self, pipeline: Pipeline, root: Path, *, observer: Observer, **_: object) -> RunResult:
+    def __call__(self, pipeline, root, *, observer, **_):
         self.seen.append(pipeline)
         steps = [self._step(node.name) for node in pipeline.nodes]
         return RunResult(1, root, "failed" if any(step.message for step in steps) else "done", tuple(steps))
 
-    def _step(self, name: str) -> StepResult:
+    def _step(self, name):
         kind = name.partition("-")[0]
-        content: dict[str, tuple[str, type[Artifact], str, str]] = {
+        content = {
             "measure_step": ("cost", StepCost, "cost.json", json.dumps(COST)),
             "pretrain": ("model", Model, "history.jsonl", "".join(json.dumps(entry) + "\n" for entry in self.history)),
             "import_checkpoint": ("model", Model, "x", ""),
@@ -74,22 +71,22 @@ METRICS = {
 
 
 @pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
+def runs(tmp_path, monkeypatch):
     actual_runs = Runs(tmp_path)
     monkeypatch.setattr("plugins.compare.runs.run_pipeline", actual_runs)
     return actual_runs
 
 
-def variants(folder: Path, *names: str) -> list[ComparedVariant]:
+def variants(folder, *names):
     settings = load(folder, CORPUS + EXAMPLES, "seeds=2", "name=mine")
     return [ComparedVariant(name, settings, {"sst2": settings}) for name in names]
 
 
-def compare(folder: Path, given: Sequence[ComparedVariant], budget: Budget | None) -> list[tuple[str, dict[str, Any]]]:
+def compare(folder, given, budget):
     return list(train(prepare(given, budget, folder, Observer()), folder, Observer()))
 
 
-def test_all_that_is_cheap_comes_first_and_the_budget_becomes_steps(tmp_path: Path, runs: Runs) -> None:
+def test_all_that_is_cheap_comes_first_and_the_budget_becomes_steps(tmp_path, runs):
     compare(tmp_path, variants(tmp_path, "base", "other"), Budget("flops", 200_999))
     assert [pipeline.name for pipeline in runs.seen] == ["mine/base", "mine/other"] * 2
     last = [{node.name: node for node in pipeline.nodes} for pipeline in runs.seen]
@@ -98,14 +95,14 @@ def test_all_that_is_cheap_comes_first_and_the_budget_becomes_steps(tmp_path: Pa
     assert not last[0]["measure_step"].values["timed"]
 
 
-def test_minutes_are_timed_before(tmp_path: Path, runs: Runs) -> None:
+def test_minutes_are_timed_before(tmp_path, runs):
     compare(tmp_path, variants(tmp_path, "base"), Budget("seconds", 31.0))
     first, second = ({node.name: node for node in pipeline.nodes} for pipeline in runs.seen)
     assert first["measure_step"].values["timed"]
     assert second["pretrain"].values["training"].steps == 103
 
 
-def test_record_of_a_variant(tmp_path: Path, runs: Runs) -> None:
+def test_record_of_a_variant(tmp_path, runs):
     ((name, record),) = compare(tmp_path, variants(tmp_path, "base"), None)
     assert (name, record["parameters"]) == ("base", 1234)
     assert record["pretraining"] == {
@@ -125,14 +122,14 @@ def test_record_of_a_variant(tmp_path: Path, runs: Runs) -> None:
     assert record["tasks"]["sst2"] == expected
 
 
-def test_of_another_objective_the_first_loss_is_told(tmp_path: Path, runs: Runs) -> None:
+def test_of_another_objective_the_first_loss_is_told(tmp_path, runs):
     runs.history = [{"step": 9, "validation_accuracy": 0.5, "validation_replaced_loss": 0.4, "validation_b_loss": 0.1}]
     ((_, record),) = compare(tmp_path, variants(tmp_path, "base"), None)
     assert record["pretraining"]["loss"] == "replaced_loss"
     assert record["pretraining"]["curve"] == [{"step": 9, "flops": 9000, "seconds": 60.0, "loss": 0.4}]
 
 
-def test_a_checkpoint_is_compared_by_its_tasks(tmp_path: Path, runs: Runs) -> None:
+def test_a_checkpoint_is_compared_by_its_tasks(tmp_path, runs):
     settings = load(tmp_path, CHECKPOINT + EXAMPLES)
     ((_, record),) = compare(tmp_path, [ComparedVariant("start", settings, {"sst2": settings})], None)
     assert "pretraining" not in record
@@ -140,7 +137,7 @@ def test_a_checkpoint_is_compared_by_its_tasks(tmp_path: Path, runs: Runs) -> No
     assert [Path(model).name for model in record["tasks"]["sst2"]["models"]] == ["2-fine_tune-sst2"]
 
 
-def test_what_one_variant_cannot_do_names_it_and_comes_after_the_finished_ones(tmp_path: Path, runs: Runs) -> None:
+def test_what_one_variant_cannot_do_names_it_and_comes_after_the_finished_ones(tmp_path, runs):
     ready = prepare(variants(tmp_path, "base", "other"), None, tmp_path, Observer())
     records = train(ready, tmp_path, Observer())
     assert next(records)[0] == "base"
@@ -149,7 +146,7 @@ def test_what_one_variant_cannot_do_names_it_and_comes_after_the_finished_ones(t
         next(records)
 
 
-def test_a_budget_that_is_too_small_for_one_of_them_shows_before_any_training(tmp_path: Path, runs: Runs) -> None:
+def test_a_budget_that_is_too_small_for_one_of_them_shows_before_any_training(tmp_path, runs):
     with pytest.raises(InputError, match=r"^base\.toml: --flops must be enough for a step, 1e\+03, got 999$"):
         prepare(variants(tmp_path, "base", "other"), Budget("flops", 999), tmp_path, Observer())
     assert len(runs.seen) == 1

@@ -1,7 +1,5 @@
 """The table of a comparison, to the letter, and what it takes to read it."""
 
-from typing import Any
-
 import pytest
 
 from plugins.compare.tables import comparison_table
@@ -25,13 +23,13 @@ TABLE = content(
 )
 
 
-def shown(given: dict[str, Any]) -> list[str]:
+def shown(given):
     console = screen()
     comparison_table(given).show(console)
     return lines_of(console)
 
 
-def test_a_row_a_variant() -> None:
+def test_a_row_a_variant():
     lines = shown(TABLE)
     expected = ["variant", "parameters", "steps", "FLOPs", "min", "held-out loss", "[a] macro f1"]
     assert headings(lines, "variant") == expected
@@ -48,7 +46,7 @@ def test_a_row_a_variant() -> None:
     assert lines[-len(notes) :] == notes
 
 
-def test_notes_tell_how_to_read_it() -> None:
+def test_notes_tell_how_to_read_it():
     notes = comparison_table(TABLE).notes
     assert notes[0] == "budget: 2e+12 FLOPs of pre-training for each variant, as whole steps of its own cost"
     assert any(note.endswith("not to be compared with it: spans (masking)") for note in notes)
@@ -63,7 +61,7 @@ def test_notes_tell_how_to_read_it() -> None:
     assert comparison_table(minutes).notes[-1].endswith("with one seed there is no estimate of variance")
 
 
-def test_where_vocabularies_differ_losses_are_told_in_bits_a_byte_too() -> None:
+def test_where_vocabularies_differ_losses_are_told_in_bits_a_byte_too():
     lines = shown(content(TABLE["variants"], pieces_differ=True))
     assert [row[5:7] for row in cells(lines) if row[0]] == [
         ["3.500", "0.875"],
@@ -75,13 +73,13 @@ def test_where_vocabularies_differ_losses_are_told_in_bits_a_byte_too() -> None:
 
 
 @pytest.mark.parametrize("tasks", [{}, {"a": score(0.5), "b": score(0.6), "average": {**score(0.55, metric="")}}])
-def test_tasks_have_columns_and_checkpoints_have_no_pre_training(tasks: dict[str, Any]) -> None:
+def test_tasks_have_columns_and_checkpoints_have_no_pre_training(tasks):
     lines = shown(content({"start": {"parameters": 7, "tasks": tasks}}))
     assert headings(lines, "variant")[2:] == (["a macro f1", "b macro f1", "average"] if tasks else [])
     assert not any("below a score" in line or "FLOPs" in line for line in lines), "there is nothing to compare with"
 
 
-def test_as_markdown() -> None:
+def test_as_markdown():
     lines = comparison_table(TABLE).as_markdown().splitlines()
     assert lines[:5] == [
         "# mine",

@@ -8,7 +8,7 @@ from components.dsl.errors import InputError
 from pipeline.cli import main
 from pipeline.job.files import load_settings
 from plugins.compare.budget import Budget
-from plugins.compare.variants import _VALIDATIONS, ComparedVariant, load_variants
+from plugins.compare.variants import _VALIDATIONS, load_variants
 from tests.tiny_job import without, write_job
 
 AFTER = ("examples", "fine_tuning", "student", "distillation", "quantization", "evaluation")
@@ -31,7 +31,7 @@ UNSUITED = {
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Path:
+def job(tmp_path):
     """Two variants, two tasks, and a checkpoint that is looked at, but not read."""
     write_job(tmp_path)
     (tmp_path / "base.toml").write_text(without(*AFTER))
@@ -45,14 +45,12 @@ def job(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def load_all(
-    job: Path, files: str, tasks: str = "", *overrides: str, budget: Budget | None = BUDGET
-) -> list[ComparedVariant]:
+def load_all(job, files, tasks="", *overrides, budget=BUDGET):
     paths = [[job / f"{name}.toml" for name in names.split()] for names in (files, tasks)]
     return load_variants(paths[0], paths[1], overrides, budget)
 
 
-def test_tasks_are_laid_over_each_variant(job: Path) -> None:
+def test_tasks_are_laid_over_each_variant(job):
     variants = load_all(job, "base spans", "first second", "fine_tuning.learning_rate=0.5", "seeds=3")
     assert [(variant.name, list(variant.tasks)) for variant in variants] == [
         ("base", ["first", "second"]),
@@ -66,27 +64,27 @@ def test_tasks_are_laid_over_each_variant(job: Path) -> None:
         assert all(task.fine_tuning.learning_rate == 0.5 and task.seeds == 3 for task in (first, second))
 
 
-def test_a_task_takes_the_place_of_the_variants_own_examples(job: Path) -> None:
+def test_a_task_takes_the_place_of_the_variants_own_examples(job):
     (job / "own.toml").write_text("extends = 'base.toml'\n[examples]\nrows = 300\n[evaluation]\nmetric = 'mcc'\n")
     (variant,) = load_all(job, "own", "first")
     assert variant.tasks["first"].examples == load_all(job, "base", "first")[0].tasks["first"].examples
     assert variant.tasks["first"].evaluation.metric == ""
 
 
-def test_without_tasks_variants_bring_their_examples_or_are_but_pre_trained(job: Path) -> None:
+def test_without_tasks_variants_bring_their_examples_or_are_but_pre_trained(job):
     (job / "own.toml").write_text("extends = 'base.toml'\n[examples]\ntrain = 'rows.tsv'\n")
     (job / "other.toml").write_text("extends = 'own.toml'\n[masking]\nrate = 0.3\n")
     assert [list(variant.tasks) for variant in load_all(job, "own other")] == [["classification"]] * 2
     assert [variant.tasks for variant in load_all(job, "base spans")] == [{}, {}]
 
 
-def test_lines_get_points_where_nobody_says_how_many(job: Path) -> None:
+def test_lines_get_points_where_nobody_says_how_many(job):
     (job / "few.toml").write_text("extends = 'base.toml'\n[pretraining]\nvalidations = 3\n")
     assert [variant.start.pretraining.validations for variant in load_all(job, "base few")] == [_VALIDATIONS, 3]
     assert load_settings(job / "base.toml").pretraining.validations == 2
 
 
-def test_a_checkpoint_may_be_as_long_as_the_longest_task(job: Path) -> None:
+def test_a_checkpoint_may_be_as_long_as_the_longest_task(job):
     (variant,) = load_all(job, "start", "second first", budget=None)
     assert variant.start.max_length == 128, "that of the task which says nothing of it"
     assert [task.max_length for task in variant.tasks.values()] == [8, 128]
@@ -115,7 +113,7 @@ def test_a_checkpoint_may_be_as_long_as_the_longest_task(job: Path) -> None:
         ("base seed", "second", "seed.toml: fine_tuning.seed must be 0 as in base.toml, to pair seeds, got 5"),
     ],
 )
-def test_refuses_files_that_cannot_be_compared(job: Path, files: str, tasks: str, message: str) -> None:
+def test_refuses_files_that_cannot_be_compared(job, files, tasks, message):
     (job / "more").mkdir()
     (job / "more" / "a.txt").write_text("another text\n\nof two documents")
     for name, text in UNSUITED.items():
@@ -126,7 +124,7 @@ def test_refuses_files_that_cannot_be_compared(job: Path, files: str, tasks: str
     assert "\n" not in str(caught.value)
 
 
-def test_the_variants_and_tasks_in_the_repository_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variants_and_tasks_in_the_repository_go_together(monkeypatch):
     monkeypatch.setattr("plugins.compare.variants.check_data", lambda settings: None)
     folder = Path(__file__).parents[3] / "benchmarks" / "compare"
     tasks = [folder / f"{name}.toml" for name in ("sst2", "wnut17")]
@@ -138,21 +136,21 @@ def test_the_variants_and_tasks_in_the_repository_go_together(monkeypatch: pytes
         assert list(other.tasks) == ["sst2", "wnut17"]
 
 
-def test_without_a_budget_a_checkpoint_may_stand_beside_a_corpus(job: Path) -> None:
+def test_without_a_budget_a_checkpoint_may_stand_beside_a_corpus(job):
     assert [variant.name for variant in load_all(job, "start base", "second", "max_length=16", budget=None)] == [
         "start",
         "base",
     ]
 
 
-def test_data_is_looked_at_once(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_is_looked_at_once(job, monkeypatch):
     seen = []
     monkeypatch.setattr("plugins.compare.variants.check_data", seen.append)
     variants = load_all(job, "base spans start", "second first", "max_length=16", budget=None)
     assert seen == [*variants[0].tasks.values(), variants[2].tasks["second"]]
 
 
-def test_a_checkpoint_that_is_not_there_shows_before_anything_starts(job: Path) -> None:
+def test_a_checkpoint_that_is_not_there_shows_before_anything_starts(job):
     (job / "start.toml").write_text("[checkpoint]\npath = 'gone'\n")
     with pytest.raises(InputError) as caught:
         load_all(job, "start", "first", budget=None)
@@ -171,9 +169,7 @@ def test_a_checkpoint_that_is_not_there_shows_before_anything_starts(job: Path) 
         (["--task", "{job}/gone.toml"], "gone.toml: the settings file {job}/gone.toml does not exist"),
     ],
 )
-def test_a_command_that_cannot_start_is_one_line(
-    job: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
+def test_a_command_that_cannot_start_is_one_line(job, capfd, arguments, message):
     files = [str(job / name) for name in ("base.toml", "spans.toml")]
     root = job / "root"
     given = [argument.format(job=job) for argument in arguments]

@@ -1,7 +1,5 @@
 """`compile` on the command line, for a root in object storage."""
 
-from pathlib import Path
-
 import pytest
 import yaml
 
@@ -14,18 +12,18 @@ ADDRESS = "memory://bucket/root"
 
 
 @pytest.fixture
-def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def mirror(tmp_path, monkeypatch):
     """A root in object storage."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     register_roots(monkeypatch, StandInRoots)
     return find_remote_roots(ADDRESS).open_mirror(ADDRESS)
 
 
-def compile_job(out: Path, root: Path, *options: str) -> int:
+def compile_job(out, root, *options):
     return main(["compile", "--to", "argo", "--image", "bert:1", "--out", str(out), "--root", str(root), *options])
 
 
-def test_steps_of_a_root_in_object_storage_have_its_address(mirror, tmp_path: Path, capsys) -> None:
+def test_steps_of_a_root_in_object_storage_have_its_address(mirror, tmp_path, capsys):
     assert compile_job(tmp_path / "job.yaml", mirror) == 0
     _, *templates = yaml.safe_load((tmp_path / "job.yaml").read_text())["spec"]["templates"]
     for template in templates:
@@ -36,7 +34,7 @@ def test_steps_of_a_root_in_object_storage_have_its_address(mirror, tmp_path: Pa
 
 
 @pytest.mark.parametrize("option", ["--mount", "--claim"])
-def test_volumes_are_refused_for_a_root_in_object_storage(mirror, tmp_path: Path, capsys, option: str) -> None:
+def test_volumes_are_refused_for_a_root_in_object_storage(mirror, tmp_path, capsys, option):
     assert compile_job(tmp_path / "job.yaml", mirror, option, "runs") == 2
     assert f"{option} must be left out with a root in object storage" in capsys.readouterr().err
     assert not (tmp_path / "job.yaml").exists()

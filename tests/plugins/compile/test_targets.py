@@ -1,8 +1,6 @@
 """Jobs as files for orchestrators: each step one command, in the order of the pipeline, with its resources."""
 
 import ast
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -22,24 +20,24 @@ from tests.tiny_job import write_job
 OPTIONS = CompileOptions(job_file="/jobs/toy.toml", overrides=(), root="/runs", image="image:1", claim="", gpus=0)
 
 
-def compile_toy(target: str, machine: Machine | None = None, **options: Any) -> str:
+def compile_toy(target, machine=None, **options):
     job = compile_steps(Pipeline("My_toy.job", [chain("x")]), machine or Machine(), {}, OPTIONS._replace(**options))
     return TARGETS[target](job)
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def job(tmp_path_factory):
     return write_job(tmp_path_factory.mktemp("job"))
 
 
-def write(job: Path, target: str, *options: str) -> str:
+def write(job, target, *options):
     out = job.with_name(f"{target}.out")
     image = () if target == "airflow" else ("--image", "registry/bert:1")
     assert main(["compile", str(job), "--to", target, "--out", str(out), *image, *options]) == 0
     return out.read_text()
 
 
-def test_kubeflow_has_a_container_a_step_and_a_volume(job: Path, tmp_path: Path) -> None:
+def test_kubeflow_has_a_container_a_step_and_a_volume(job, tmp_path):
     text = write(job, "kubeflow", "--seeds", "2", "--root", str(tmp_path), "--mount", "/runs", "--claim", "volume")
     spec, platform = yaml.safe_load_all(text)
     tasks = spec["root"]["dag"]["tasks"]
@@ -59,7 +57,7 @@ def test_kubeflow_has_a_container_a_step_and_a_volume(job: Path, tmp_path: Path)
     assert (mount["constant"], mount["mountPath"]) == ("volume", "/runs")
 
 
-def test_argo_has_a_template_a_step(job: Path, tmp_path: Path) -> None:
+def test_argo_has_a_template_a_step(job, tmp_path):
     options = ("--set", "machine.retries=2", "--set", "machine.cores=3.0", "--set", "machine.memory_gigabytes=4.5")
     spec = yaml.safe_load(write(job, "argo", "--root", str(tmp_path), "--gpus", "1", *options))["spec"]
     templates = {template["name"]: template for template in spec["templates"]}
@@ -74,7 +72,7 @@ def test_argo_has_a_template_a_step(job: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("image", ["", "image:1"])
-def test_airflow_is_python_with_a_task_a_step(image: str) -> None:
+def test_airflow_is_python_with_a_task_a_step(image):
     text = compile_toy("airflow", image=image, claim="volume", overrides=("x=it's",), job_file="/a b/run.sh")
     calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     operator = "KubernetesPodOperator" if image else "BashOperator"
@@ -94,7 +92,7 @@ def test_airflow_is_python_with_a_task_a_step(image: str) -> None:
     assert '{"KERAS_BERT_EDGE_RUN": "{{ run_id }}"}' in text
 
 
-def test_resources_come_from_earlier_runs(tmp_path: Path) -> None:
+def test_resources_come_from_earlier_runs(tmp_path):
     toy = Pipeline("toy", [chain("x")])
     run_pipeline(toy, tmp_path, preload=())
     assert "write" in find_needs(tmp_path, toy)
@@ -105,7 +103,7 @@ def test_resources_come_from_earlier_runs(tmp_path: Path) -> None:
     assert [tuple(step.resources) for step in steps] == [(3, 3.1, 0), (8, None, 0), (8, None, 0)]
 
 
-def test_steps_in_containers_are_started_by_no_program() -> None:
+def test_steps_in_containers_are_started_by_no_program():
     machine = Machine(launch=("srun",), python="/opt/python")
     (container,) = {
         tuple(executor["container"]["command"][3:-4])
@@ -114,7 +112,7 @@ def test_steps_in_containers_are_started_by_no_program() -> None:
     assert container == ("/jobs/toy.toml", "--set", "machine.launch=[]", "--set", 'machine.python=""')
 
 
-def test_names_are_those_of_kubernetes() -> None:
+def test_names_are_those_of_kubernetes():
     assert yaml.safe_load(compile_toy("kubeflow"))["pipelineInfo"]["name"] == "my-toy-job"
 
 
@@ -134,9 +132,7 @@ def test_names_are_those_of_kubernetes() -> None:
         (("--to", "airflow", "--out", "/none/x"), "--out must be in a folder that exists, got /none/x"),
     ],
 )
-def test_refuses_targets_and_names(
-    job: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
-) -> None:
+def test_refuses_targets_and_names(job, tmp_path, capfd, arguments, message):
     out = tmp_path / "out"
     assert refused(capfd, "compile", job, "--out", out, "--root", tmp_path / "root", *arguments) == message
     assert not out.exists()

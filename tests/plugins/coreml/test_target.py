@@ -3,7 +3,6 @@
 import importlib.util
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,14 +21,14 @@ from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load, re
 EXPORT = "[export]\nruntimes = ['tflite', 'coreml']\n"
 
 
-def pretend(monkeypatch: pytest.MonkeyPatch, *, installed: bool) -> None:
+def pretend(monkeypatch, *, installed):
     """The library is there, or is not."""
     find = importlib.util.find_spec
     specs = {"coremltools": find("json") if installed else None}
     monkeypatch.setattr("importlib.util.find_spec", lambda name: specs[name] if name in specs else find(name))
 
 
-def test_needs_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_needs_its_library(tmp_path, monkeypatch):
     pretend(monkeypatch, installed=False)
     missing = r"'coreml' here: it needs the Python package coremltools, .*: pip install keras-bert-edge\[accelerators\]"
     with pytest.raises(InputError, match=f"^export.runtimes must leave out {missing}$"):
@@ -40,16 +39,16 @@ def test_needs_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "coreml" in load(tmp_path, CHECKPOINT + EXAMPLES + EXPORT).export.runtimes
 
 
-def test_is_written_beside_the_file_that_is_measured(tmp_path: Path) -> None:
+def test_is_written_beside_the_file_that_is_measured(tmp_path):
     line = refusal(tmp_path, CORPUS + EXAMPLES, "export.runtimes=['coreml']")
     assert line == "export.runtimes must hold 'tflite' beside 'coreml', got ['coreml']"
 
 
-def test_the_card_has_the_tag_of_the_format() -> None:
+def test_the_card_has_the_tag_of_the_format():
     assert "- coreml\n" in render_metadata("mine", "classification", metrics(), {COREML_FILE: {}}, None)
 
 
-def write_package(folder: Path, model: Path) -> Path:
+def write_package(folder, model):
     """A pushed folder whose package is empty."""
     file = folder / COREML_FILE
     (file.parent / "weights").mkdir(parents=True)
@@ -60,9 +59,7 @@ def write_package(folder: Path, model: Path) -> Path:
     return file
 
 
-def test_a_package_answers_with_the_settings_of_its_pushed_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: Path
-) -> None:
+def test_a_package_answers_with_the_settings_of_its_pushed_folder(tmp_path, monkeypatch, checkpoint):
     file = write_package(tmp_path, checkpoint / "model")
     add = MilOperation("cast", {"x": "token_ids", "dtype": "kind"}, [("embedding", np.float32, (1, 16))])
     inputs = ("token_ids", "segment_ids", "padding_mask")
@@ -71,12 +68,12 @@ def test_a_package_answers_with_the_settings_of_its_pushed_folder(
     task = load_exported(file)
     width = json.loads((tmp_path / "task.json").read_text())["max_length"]
     assert (task.max_length, width) == (16, 16)
-    vectors: Any = task.predict(["cow"])
+    vectors = task.predict(["cow"])
     assert np.asarray(vectors).shape == (1, 16)
     assert [part.name for part in list_parts(file)] == ["model.mlmodel", "weight.bin"]
 
 
-def test_is_refused_without_the_plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: Path) -> None:
+def test_is_refused_without_the_plug_in(tmp_path, monkeypatch, checkpoint):
     file = write_package(tmp_path, checkpoint / "model")
     assert read_attachments(file) == {}
     monkeypatch.setattr("keras_bert.export.files.find_plugins", lambda kind: {})

@@ -1,11 +1,9 @@
 """Packages of strangers for Core ML."""
 
-from pathlib import Path
-
 import pytest
 
 
-def test_weights_in_other_files(tmp_path: Path) -> None:
+def test_weights_in_other_files(tmp_path):
     coremltools = pytest.importorskip("coremltools")
     from plugins.coreml.mil import read_functions
 

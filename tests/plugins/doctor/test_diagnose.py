@@ -1,10 +1,6 @@
 """A diagnosis of what the step `quantize` would do."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from components.artifacts.standard import Model
 from components.training.model_folder import read_model
@@ -12,12 +8,10 @@ from keras_bert.options.quantization import Quantization
 from keras_bert.tasks.regression import Regression
 from plugins.doctor.artifacts import Diagnosis
 from plugins.doctor.diagnose import diagnose
-from tests.components.tuning_job import LENGTH, Line, eagerly
+from tests.components.tuning_job import LENGTH, eagerly
 
 
-def test_layers_that_every_recipe_leaves_float_are_not_rounded(
-    line: Callable[[str], Line], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_layers_that_every_recipe_leaves_float_are_not_rounded(line, tmp_path, monkeypatch):
     artifacts, model, diagnosis = line("regression"), Model(tmp_path / "model"), Diagnosis(tmp_path / "diagnosis")
     start, timed = read_model(artifacts.pretrained), list[Any]()
     Regression.build(start.encoder, start.tokenizer, max_length=LENGTH, mean=4000.0).save(model.path)

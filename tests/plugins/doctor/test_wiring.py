@@ -1,14 +1,12 @@
 """The diagnosis of a job looks at the student that the job makes."""
 
-from pathlib import Path
-
 from plugins.doctor.wiring import diagnosis_pipeline
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load
 from tests.pipeline.test_chains import check_one_student
 from tests.pipeline.test_pipelines import STUDENT, reads
 
 
-def test_the_student_is_that_of_the_job(tmp_path: Path) -> None:
+def test_the_student_is_that_of_the_job(tmp_path):
     text = CHECKPOINT + EXAMPLES + STUDENT + "[quantization]\n[distillation]\nteachers = 'seeds'\n"
     settings = load(tmp_path, text, "seeds=3")
     check_one_student(reads(diagnosis_pipeline(settings, None)[0]), settings)

@@ -12,7 +12,7 @@ from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load, write_data
 from tests.pipeline.test_pipelines import STUDENT, reads
 
 
-def test_sentences_of_probes_are_read_before_a_run(tmp_path: Path) -> None:
+def test_sentences_of_probes_are_read_before_a_run(tmp_path):
     write_data(tmp_path)
     text = CHECKPOINT + EXAMPLES + "[probes]\ntrain = 'a.conllu'\n"
     with pytest.raises(InputError, match=r"^probes: .*a\.conllu"):
@@ -22,7 +22,7 @@ def test_sentences_of_probes_are_read_before_a_run(tmp_path: Path) -> None:
         check_data(load(tmp_path, text))
 
 
-def test_one_student_of_all_teachers_is_that_of_the_job(tmp_path: Path) -> None:
+def test_one_student_of_all_teachers_is_that_of_the_job(tmp_path):
     text = CHECKPOINT + EXAMPLES + STUDENT + "[quantization]\n[distillation]\nteachers = 'seeds'\n"
     settings = load(tmp_path, text, "seeds=3")
     inputs = reads(explanation_pipeline(settings, 4)[0])

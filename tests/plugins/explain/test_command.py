@@ -29,7 +29,7 @@ TEXT, LONGER = "abc d ef", "abc d ef g abc"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A trained model `saved`, its files in `pushed`, and the same for transformers in `foreign`; beside it others.
 
     `short` reads less, `other` has other words, and `answering` has another task.
@@ -48,11 +48,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def explain(capfd: pytest.CaptureFixture[str], *arguments: object) -> str:
+def explain(capfd, *arguments):
     return said(capfd, "explain", *arguments)
 
 
-def test_a_saved_model_by_its_gradients(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_saved_model_by_its_gradients(folder, capfd):
     content = json.loads(explain(capfd, folder / "saved", TEXT, "--json", "--steps", 8))
     (model,) = content["models"]
     task = keras_bert.load(folder / "saved")
@@ -70,7 +70,7 @@ def test_a_saved_model_by_its_gradients(folder: Path, capfd: pytest.CaptureFixtu
     np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-4)
 
 
-def test_files_beside_their_model_explain_one_answer(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_files_beside_their_model_explain_one_answer(folder, capfd):
     content = json.loads(explain(capfd, folder / "saved", TEXT, "--compare-with", folder / "pushed", "--json"))
     names = [Path(model["model"]).name for model in content["models"]]
     assert names == ["saved", "model.onnx", "model.tflite"]
@@ -81,7 +81,7 @@ def test_files_beside_their_model_explain_one_answer(folder: Path, capfd: pytest
     assert ["attention" in model for model in content["models"]] == [True, False, False]
 
 
-def test_a_table_of_the_words(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_table_of_the_words(folder, capfd):
     printed = explain(capfd, folder / "pushed", TEXT, "--target", "mid")
     assert [line.split("│")[1].strip() for line in printed.splitlines() if line.startswith("│")] == [
         "abc",
@@ -94,20 +94,18 @@ def test_a_table_of_the_words(folder: Path, capfd: pytest.CaptureFixture[str]) -
     assert "the score falls by so much if the word is masked" in printed
 
 
-def test_a_folder_of_transformers_and_a_pair(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_of_transformers_and_a_pair(folder, capfd):
     content = json.loads(explain(capfd, folder / "foreign", TEXT, "g a", "--json", "--steps", 4))
     assert content["texts"] == [TEXT, "g a"]
     assert [word["word"] for word in content["models"][0]["words"]] == ["abc", "d", "ef", "g", "a"]
 
 
-def test_text_that_is_not_read_is_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_text_that_is_not_read_is_named(folder, capfd):
     printed = explain(capfd, folder / "pushed", "a " * 100)
     assert "tokens were cut" in printed
 
 
-def test_the_trained_model_of_a_root_has_a_name(
-    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_trained_model_of_a_root_has_a_name(folder, tmp_path, capfd):
     trained = tmp_path / "artifacts" / "quantize" / "quantized-21df275a9611"
     shutil.copytree(folder / "saved", trained)
     printed = explain(capfd, trained, TEXT, "--compare-with", folder / "pushed" / "model.onnx")
@@ -122,9 +120,7 @@ def test_the_trained_model_of_a_root_has_a_name(
     assert "distill/" in heading
 
 
-def test_models_of_one_name_all_have_their_attention(
-    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_models_of_one_name_all_have_their_attention(folder, tmp_path, capfd):
     for root in ("a", "b"):
         shutil.copytree(folder / "saved", tmp_path / root / "reviews" / "1")
     one, other = (tmp_path / root / "reviews" / "1" for root in ("a", "b"))
@@ -135,9 +131,7 @@ def test_models_of_one_name_all_have_their_attention(
     assert labels == [item["label"] for item in section["attributions"]] == [str(one), "b/reviews/1", str(one)]
 
 
-def test_an_embedding_has_no_target_but_the_second_text(
-    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_embedding_has_no_target_but_the_second_text(folder, tmp_path, capfd):
     task = keras_bert.load(folder / "saved")
     Embedding.build(task.encoder, task.tokenizer, max_length=task.max_length).save(tmp_path / "vectors")
     error = refused(capfd, "explain", tmp_path / "vectors", TEXT, "g a", "--target", "mid")
@@ -148,9 +142,7 @@ def test_an_embedding_has_no_target_but_the_second_text(
     assert content["models"][0]["target"] == "cosine with 'g a'"
 
 
-def test_a_second_text_is_read_as_predict_reads_it(
-    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_text_is_read_as_predict_reads_it(folder, tmp_path, capfd):
     task = keras_bert.load(folder / "saved")
     for name, pairs in (("single", False), ("paired", True)):
         task.pairs = pairs
@@ -163,13 +155,13 @@ def test_a_second_text_is_read_as_predict_reads_it(
     assert line == "SECOND must give the context of each question, got none"
 
 
-def test_models_of_a_place(folder: Path) -> None:
+def test_models_of_a_place(folder):
     assert models_of(folder / "pushed") == [folder / "pushed" / "model.onnx", folder / "pushed" / "model.tflite"]
     assert models_of(folder / "saved") == [folder / "saved"]
     assert models_of(folder / "pushed" / "model.onnx") == [folder / "pushed" / "model.onnx"]
 
 
-def table(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[list[list[str]], str]:
+def table(capfd, *arguments):
     """The cells of the table, and everything that was printed."""
     printed = said(capfd, "explain", *arguments)
     lines = [line for line in printed.splitlines() if line.startswith("│")]
@@ -177,9 +169,7 @@ def table(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[list[l
 
 
 @pytest.mark.long
-def test_words_of_models_that_read_other_words_stand_at_their_places(
-    folder: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_words_of_models_that_read_other_words_stand_at_their_places(folder, capfd):
     options = "--method", "occlusion", "--compare-with", folder / "short", "--compare-with", folder / "other"
     rows, printed = table(capfd, folder / "saved", LONGER, *options)
     assert [row[0] for row in rows[:-1]] == LONGER.split()
@@ -193,12 +183,12 @@ def test_words_of_models_that_read_other_words_stand_at_their_places(
         assert [float(cell) for cell in column] == pytest.approx(shares, abs=1e-3)
 
 
-def test_the_texts_of_a_pair_are_told_apart(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_texts_of_a_pair_are_told_apart(folder, capfd):
     rows, _ = table(capfd, folder / "saved", "d", "d", "--method", "occlusion")
     assert [row[:2] for row in rows] == [["d", "1"], ["d", "2"], [rows[-1][0], ""]]
 
 
-def test_numbers_tell_places_cuts_and_rollout(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_numbers_tell_places_cuts_and_rollout(folder, capfd):
     printed = said(capfd, "explain", folder / "saved", "a " * 40, "--json", "--method", "input_x_gradient")
     (model,) = json.loads(printed)["models"]
     assert model["dropped"] == [{"text": 0, "start": 0, "end": 47, "characters": 80, "tokens": 16}]
@@ -215,19 +205,19 @@ def test_numbers_tell_places_cuts_and_rollout(folder: Path, capfd: pytest.Captur
     assert len(printed.splitlines()) < 600, "arrays of numbers stand on one line"
 
 
-def test_json_is_the_same_for_readers() -> None:
+def test_json_is_the_same_for_readers():
     value = {"a": [], "b": [{"c": [[1, 2.5], [3, 4]], "d": None}, "é"], "e": {}, "f": [True, "x"]}
     assert json.loads(write_json(value)) == value
     assert '"c": [[1,2.5],[3,4]]' in write_json(value)
 
 
-def test_small_shares_have_a_digit() -> None:
+def test_small_shares_have_a_digit():
     from plugins.explain.model_reasons import _format_share
 
     assert [_format_share(share) for share in (0.25, -0.0012, 0.0, 3e-5)] == ["+0.250", "-0.001", "+0.000", "+3e-05"]
 
 
-def test_answers_beside_one_another_explain_one_word(folder: Path) -> None:
+def test_answers_beside_one_another_explain_one_word(folder):
     random_task("question_answering", 2).save(folder / "answering2")
     explanations = explain_text([folder / "answering", folder / "answering2"], "ab", "d abc d d c d")
     assert len({explanation.attribution.target for explanation in explanations}) == 1
@@ -263,13 +253,7 @@ def test_answers_beside_one_another_explain_one_word(folder: Path) -> None:
         ),
     ],
 )
-def test_refused_in_one_line(
-    folder: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
-    message: str,
-) -> None:
+def test_refused_in_one_line(folder, capfd, monkeypatch, arguments, message):
     monkeypatch.chdir(folder)
     assert message in refused(capfd, "explain", *arguments)
 
@@ -282,14 +266,12 @@ def test_refused_in_one_line(
         ("--rows 5 job.toml", {"text": None, "rows": 5}),
     ],
 )
-def test_options_may_stand_anywhere(line: str, values: dict[str, object]) -> None:
+def test_options_may_stand_anywhere(line, values):
     options = explain_command.make_context("explain", line.split()).params
     assert {name: options[name] for name in values} == values
 
 
-def test_a_file_that_cannot_be_written_is_refused_before_the_work(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(tmp_path, capfd):
     model = tmp_path / "x.tflite"
     model.write_bytes(b"")
     line = refused(capfd, "explain", model, "a text", "--out", tmp_path)
@@ -297,7 +279,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
     assert line == f"--out must be a file, got the folder {tmp_path}"
 
 
-def test_a_public_name_is_no_module_of_the_package() -> None:
+def test_a_public_name_is_no_module_of_the_package():
     """Python sets an imported module as an attribute of its package, in the place of a function of its name."""
     modules = {module.name for module in pkgutil.iter_modules(plugins.explain.__path__)}
     assert modules.isdisjoint(plugins.explain._HOMES)

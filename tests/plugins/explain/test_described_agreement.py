@@ -12,7 +12,7 @@ pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
 from keras_bert.tokenizers.tokenizer import Tokenizer
 
 
-def test_rows_that_are_left_out_are_counted_and_the_others_keep_their_texts() -> None:
+def test_rows_that_are_left_out_are_counted_and_the_others_keep_their_texts():
     texts = ["", "a b c d", "", "d d e"]
     agreement = compare(random_task("token_classification", 1), random_task("token_classification", 2), texts)
     report = describe_agreement("student", agreement, texts, None)
@@ -22,12 +22,12 @@ def test_rows_that_are_left_out_are_counted_and_the_others_keep_their_texts() ->
         assert " ".join(row["words"]) == row["text"]
 
 
-def test_numbers_have_no_share_of_same_answers() -> None:
+def test_numbers_have_no_share_of_same_answers():
     task = family_task("bert", Tokenizer(PIECES, True), kind="regression")
     assert describe_agreement("student", compare(task, task, ["a b c"]), ["a b c"], None).same_answers is None
 
 
-def test_words_that_one_model_does_not_read_are_left_out() -> None:
+def test_words_that_one_model_does_not_read_are_left_out():
     teacher = family_task("bert", Tokenizer(PIECES, True))
     texts = ["abc d ef g abc"]
     report = describe_agreement("student", compare(teacher, other_student(teacher, max_length=8), texts), texts, None)

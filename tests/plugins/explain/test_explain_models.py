@@ -2,8 +2,6 @@
 
 import random
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,19 +13,19 @@ from components.sources.tagged_words import SentenceSource
 from components.training.model_folder import read_model
 from keras_bert.export.bundle import load_exported
 from plugins.explain.agreement import compare
-from plugins.explain.artifacts import Explanation, ExplanationReport
+from plugins.explain.artifacts import Explanation
 from plugins.explain.explain_models import explain_models
 from tests.components.tuning_job import ANIMALS, TASKS, WORDS, Line
 
 Lines = Callable[[str], Line]
 
 
-def share(same_answers: np.ndarray | None) -> float | None:
+def share(same_answers):
     """Of rows with the same answer; None for numbers."""
     return None if same_answers is None else float(same_answers.mean())
 
 
-def explain(line: Line, folder: Path, **given: Any) -> ExplanationReport:
+def explain(line, folder, **given):
     """The report of the step."""
     output = Explanation(folder / "explanation")
     output.path.mkdir()
@@ -43,7 +41,7 @@ def explain(line: Line, folder: Path, **given: Any) -> ExplanationReport:
         for task in (*TASKS, "retrieval")
     ],
 )
-def test_a_student_and_its_file_beside_their_teacher(line: Lines, tmp_path: Path, task: str) -> None:
+def test_a_student_and_its_file_beside_their_teacher(line, tmp_path, task):
     artifacts = line(task)
     report = explain(artifacts, tmp_path)
     teacher, student = read_model(artifacts.teacher), read_model(artifacts.student)
@@ -75,7 +73,7 @@ def test_a_student_and_its_file_beside_their_teacher(line: Lines, tmp_path: Path
     ), "of examples whose words are tagged"
 
 
-def test_without_a_student_the_file_alone_is_compared(line: Lines, tmp_path: Path) -> None:
+def test_without_a_student_the_file_alone_is_compared(line, tmp_path):
     artifacts = line("classification")
     # As the launcher opens the inputs of a step: another object of the same folder.
     report = explain(artifacts, tmp_path, student=Model(artifacts.teacher.path))
@@ -83,7 +81,7 @@ def test_without_a_student_the_file_alone_is_compared(line: Lines, tmp_path: Pat
     assert [heads.model for heads in report.heads] == ["teacher"]
 
 
-def write_treebank(file: Path, sentences: list[list[str]]) -> None:
+def write_treebank(file, sentences):
     """Writes sentences whose words all depend on the first one, animals as `ANIMAL`, all others as `WORD`."""
     blocks = [
         "".join(
@@ -95,7 +93,7 @@ def write_treebank(file: Path, sentences: list[list[str]]) -> None:
     file.write_text("# a comment\n" + "\n".join(blocks))
 
 
-def test_layers_are_probed_with_a_treebank(line: Lines, tmp_path: Path) -> None:
+def test_layers_are_probed_with_a_treebank(line, tmp_path):
     chance = random.Random(1)
     sentences = [[chance.choice(WORDS) for _ in range(5)] for _ in range(60)]
     write_treebank(tmp_path / "train.conllu", sentences[:40])
@@ -106,6 +104,5 @@ def test_layers_are_probed_with_a_treebank(line: Lines, tmp_path: Path) -> None:
     assert (teacher.model, teacher.tags, teacher.train_words, teacher.test_words) == ("teacher", 2, 200, 100)
     assert len(teacher.accuracies) == len(teacher.selectivities) == 2, "embeddings and one layer"
     assert teacher.accuracies[0] == 1 > teacher.majority_accuracy, "embeddings tell words apart, which have a tag each"
-    assert teacher.trees is not None
     # Of five words, all but the second depend on one that is no neighbour.
     assert teacher.trees.chain_attachment_score == 0.25

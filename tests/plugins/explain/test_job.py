@@ -12,7 +12,7 @@ from tests.tiny_job import TUNING_JOB
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A job and its data."""
     folder = tmp_path_factory.mktemp("explain")
     tuning_job.write_checkpoint(folder)
@@ -22,7 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.long
-def test_a_job_is_explained_and_the_second_run_uses_the_cache(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_job_is_explained_and_the_second_run_uses_the_cache(folder, capfd):
     command = ["explain", str(folder / "small.toml"), "--rows", "3", "--root", str(folder / "root")]
     assert main([*command, "--json"]) == 0
     content = json.loads(capfd.readouterr().out)
@@ -37,9 +37,7 @@ def test_a_job_is_explained_and_the_second_run_uses_the_cache(folder: Path, capf
 
 
 @pytest.mark.long
-def test_a_pushed_version_is_explained_with_the_model_behind_it(
-    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_pushed_version_is_explained_with_the_model_behind_it(folder, tmp_path, capfd):
     job = [str(folder / "small.toml"), "--set", "export.runtimes=['tflite', 'onnx']", "--root", str(folder / "root")]
     assert main(["run", *job]) == 0
     command = ["explain", str(folder / "root" / "pushed" / "small" / "1"), "old film", "--json", "--root"]
@@ -54,7 +52,7 @@ def test_a_pushed_version_is_explained_with_the_model_behind_it(
     assert len(json.loads(capfd.readouterr().out)["models"]) == len(files), "another root knows nothing of it"
 
 
-def test_what_cannot_be_explained(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_explained(folder, capfd):
     job = ["explain", str(folder / "small.toml"), "--root", str(folder / "root")]
     capfd.readouterr()
     assert main([*job, "--rows", "0"]) == 2

@@ -1,7 +1,5 @@
 """The section about reasons on the page of a run."""
 
-from pathlib import Path
-
 from components.dsl.artifact import as_plain
 from pipeline.report.page import write_page
 from tests.pipeline.report.html_pages import check_complete
@@ -9,7 +7,7 @@ from tests.pipeline.report.made_up import Root, node
 from tests.plugins.explain.test_tables import DIFFERENT, REPORT
 
 
-def test_reasons_are_a_section(tmp_path: Path) -> None:
+def test_reasons_are_a_section(tmp_path):
     files = {"explanation": {"explanation.json": as_plain(REPORT)}}
     Root(tmp_path).run(node("explain_models", makes={"explanation": "Explanation"}, files=files))
     page_source = write_page(tmp_path).read_text()
@@ -27,7 +25,7 @@ def test_reasons_are_a_section(tmp_path: Path) -> None:
     assert page.text.count(str(DIFFERENT["words"][1])) == 2, "once for each model"
 
 
-def test_a_damaged_explanation_is_left_out(tmp_path: Path) -> None:
+def test_a_damaged_explanation_is_left_out(tmp_path):
     files = {"explanation": {"explanation.json": {"rows": 3}}}
     Root(tmp_path).run(node("explain_models", makes={"explanation": "Explanation"}, files=files))
     assert "Do the small models" not in check_complete(write_page(tmp_path).read_text()).text

@@ -1,7 +1,5 @@
 """The table of models beside their teacher."""
 
-from pathlib import Path
-
 from plugins.explain.artifacts import (
     Explanation,
     ExplanationReport,
@@ -45,7 +43,7 @@ REPORT = ExplanationReport(
 )
 
 
-def test_a_row_for_each_model() -> None:
+def test_a_row_for_each_model():
     console = screen()
     for table in agreement_tables(REPORT):
         table.show(console)
@@ -65,11 +63,11 @@ def test_a_row_for_each_model() -> None:
     assert "edges between neighbours are 50.0 % of all edges" in printed
 
 
-def test_without_tagged_words_there_is_no_table_of_probes() -> None:
+def test_without_tagged_words_there_is_no_table_of_probes():
     assert len(agreement_tables(REPORT._replace(probes=[]))) == 2
 
 
-def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_a_report_is_read_as_it_was_written(tmp_path):
     artifact = Explanation(tmp_path)
     artifact.write(REPORT)
     assert artifact.read() == REPORT

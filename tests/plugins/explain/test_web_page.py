@@ -1,8 +1,6 @@
 """The page of attributions and attention, as a browser shows it and as a person uses it."""
 
 import os
-from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -23,7 +21,7 @@ SCREENS = [{"width": width, "dark": dark} for width in (1200, 400) for dark in (
 
 
 @pytest.fixture(scope="module")
-def screens(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def screens(tmp_path_factory):
     """What a person sees and does on each screen."""
     folder, task = tmp_path_factory.mktemp("page"), family_task("bert", Tokenizer(PIECES, True))
     text = "abc d ef ga"
@@ -31,11 +29,10 @@ def screens(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     page = show(*items, head_statistics(task, [text]), labels=["float", "float", "hostile", ""])
     page.save(folder / "page.html")
     pictures = [os.environ["PICTURES"]] if "PICTURES" in os.environ else []
-    shots: list[dict[str, Any]] = ask("open_explanation.mjs", folder / "page.html", *pictures, given=SCREENS)
-    return shots
+    return ask("open_explanation.mjs", folder / "page.html", *pictures, given=SCREENS)
 
 
-def test_what_is_seen_and_done_on_each_screen(screens: list[dict[str, Any]]) -> None:
+def test_what_is_seen_and_done_on_each_screen(screens):
     for screen in screens:
         assert (screen["asked"], screen["errors"]) == ([], [])
         assert screen["words"][:4] == ["abc", "d", "ef", "ga"]
@@ -54,7 +51,7 @@ def test_what_is_seen_and_done_on_each_screen(screens: list[dict[str, Any]]) -> 
     assert (light["switched"], dark["switched"]) == (dark["background"], light["background"])
 
 
-def test_a_notebook_shows_the_page_in_a_frame(tmp_path: Path) -> None:
+def test_a_notebook_shows_the_page_in_a_frame(tmp_path):
     task = family_task("bert", Tokenizer(PIECES, True))
     page = show(*attentions(task, ["abc d"]))
     (tmp_path / "notebook.html").write_text(f"<!doctype html><body>{page._repr_html_()}</body>", encoding="utf-8")
@@ -62,7 +59,7 @@ def test_a_notebook_shows_the_page_in_a_frame(tmp_path: Path) -> None:
     assert frame == {"title": "Why this answer?", "lines": True, "errors": []}
 
 
-def test_pictures_are_svg(screens: list[dict[str, Any]]) -> None:
+def test_pictures_are_svg(screens):
     for address in screens[0]["saved"]:
         kind, _, content = address.partition(",")
         assert kind == "data:image/svg+xml;charset=utf-8"
@@ -72,7 +69,7 @@ def test_pictures_are_svg(screens: list[dict[str, Any]]) -> None:
     assert sum("data:image/png;base64," in address for address in screens[0]["saved"]) == 1, "pictures of all heads"
 
 
-def test_512_tokens_in_144_heads_open_in_two_seconds(tmp_path: Path) -> None:
+def test_512_tokens_in_144_heads_open_in_two_seconds(tmp_path):
     show(random_attention(12, 12, 512)).save(tmp_path / "page.html")
     (screen,) = ask("open_explanation.mjs", tmp_path / "page.html", given=SCREENS[:1])
     assert screen["errors"] == []

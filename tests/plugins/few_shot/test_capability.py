@@ -1,7 +1,5 @@
 """What `[few_shot]` needs of a job: said in one line before anything trains."""
 
-from pathlib import Path
-
 import pytest
 
 from components.dsl.errors import InputError
@@ -18,24 +16,24 @@ JOB = CHECKPOINT + EXAMPLES + "[few_shot]\npairs = 5\n"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     write_checkpoint(tmp_path)
     write(tmp_path, ("a", "one"), ("b", "one"), ("c", "two"))
     return tmp_path
 
 
-def write(folder: Path, *rows: tuple[str, str]) -> None:
+def write(folder, *rows):
     (folder / "rows.tsv").write_text("\n".join(["text\tlabel", *map("\t".join, rows)]) + "\n")
 
 
-def test_a_job_with_a_label_of_two_rows_passes(folder: Path) -> None:
+def test_a_job_with_a_label_of_two_rows_passes(folder):
     settings = load(folder, JOB)
     assert settings.few_shot == FewShot(pairs=5, l2=1.0)
     check_data(settings)
     assert load(folder, CHECKPOINT + EXAMPLES).few_shot is None
 
 
-def test_rows_of_which_no_two_have_a_label_in_common_are_refused(folder: Path) -> None:
+def test_rows_of_which_no_two_have_a_label_in_common_are_refused(folder):
     write(folder, ("a", "one"), ("b", "two"))
     check_data(load(folder, JOB, "few_shot.pairs=0"))
     line = refusal(folder, JOB)
@@ -73,7 +71,7 @@ def test_rows_of_which_no_two_have_a_label_in_common_are_refused(folder: Path) -
         ),
     ],
 )
-def test_refuses_combination(tmp_path: Path, overrides: str, message: str) -> None:
+def test_refuses_combination(tmp_path, overrides, message):
     assert refusal(tmp_path, JOB, *overrides.split(" --set ")) == message
 
 
@@ -84,7 +82,7 @@ def test_refuses_combination(tmp_path: Path, overrides: str, message: str) -> No
         ("", "--space and [search] must leave a setting with several values to search"),
     ],
 )
-def test_what_cannot_be_searched_without_pairs(tmp_path: Path, text: str, message: str) -> None:
+def test_what_cannot_be_searched_without_pairs(tmp_path, text, message):
     pytest.importorskip("plugins.search")
     from tests.plugins.search.test_space import space_of
 
@@ -93,7 +91,7 @@ def test_what_cannot_be_searched_without_pairs(tmp_path: Path, text: str, messag
     assert str(caught.value).startswith(message)
 
 
-def test_few_rows_teach_the_encoder_by_pairs_before_the_head(tmp_path: Path) -> None:
+def test_few_rows_teach_the_encoder_by_pairs_before_the_head(tmp_path):
     text = CHECKPOINT + EXAMPLES + STUDENT + "[few_shot]\npairs = 5\n"
     pipeline = wire(tmp_path, text, "seeds=2", "fine_tuning.seed=3", "fine_tuning.class_weights=balanced")
     steps, parameters = reads(pipeline), values(pipeline)
@@ -123,7 +121,7 @@ def test_few_rows_teach_the_encoder_by_pairs_before_the_head(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("pairs", "texts"), [(5, [2 * 2 * 2 * 5 * 60]), (0, [0])])
-def test_pairs_of_few_rows_are_two_texts(tmp_path: Path, pairs: int, texts: list[float]) -> None:
+def test_pairs_of_few_rows_are_two_texts(tmp_path, pairs, texts):
     works = list_trainings(load_job(tmp_path, few_shot={"pairs": pairs}))
     assert works is not None
     assert [work.rows for work in works if work.encoder == SIZE] == texts

@@ -1,7 +1,6 @@
 """Pairs, then a head: a classifier like any other, which is right on rows that it never saw."""
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,23 +12,23 @@ from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
 from plugins.few_shot.fit_head import fit_head
 from plugins.few_shot.pair_examples import pair_examples
-from tests.components.tuning_job import SELECTION, TRAINING, Line
+from tests.components.tuning_job import SELECTION, TRAINING
 
 
-def score(line: Line, model: Model, split: str = "test") -> float:
+def score(line, model, split="test"):
     task, rows, scoring = read_model(model), read_rows(line.examples, split), TASK_SCORING[line.task]
     metrics = scoring.score(rows, scoring.answer(task, rows), task.labels).metrics
     return metrics[scoring.metrics(task.labels)[0]]
 
 
-def fit(line: Line, encoder: Model, folder: Path, **changes: object) -> Model:
+def fit(line, encoder, folder, **changes):
     model = Model(folder)
     fit_head.run(encoder=encoder, examples=line.examples, model=model, **changes)
     return model
 
 
 @pytest.fixture(scope="module")
-def encoder(line, tmp_path_factory: pytest.TempPathFactory) -> Model:
+def encoder(line, tmp_path_factory):
     """Trained on pairs of the rows of a classification."""
     folder, rows = tmp_path_factory.mktemp("pairs"), line("classification")
     paired, tuned = TaskExamples(folder / "pairs"), Model(folder / "tuned")
@@ -39,7 +38,7 @@ def encoder(line, tmp_path_factory: pytest.TempPathFactory) -> Model:
     return tuned
 
 
-def test_pairs_move_texts_of_a_label_together(line, encoder: Model) -> None:
+def test_pairs_move_texts_of_a_label_together(line, encoder):
     rows = read_rows(line("classification").examples, "train")
     same = np.equal.outer(*2 * [[row.label for row in rows]])
     gaps = []
@@ -50,7 +49,7 @@ def test_pairs_move_texts_of_a_label_together(line, encoder: Model) -> None:
     assert gaps[1] > 1.0 > 3 * gaps[0]
 
 
-def test_the_model_is_a_classifier_like_a_fine_tuned_one(line, encoder: Model, tmp_path: Path) -> None:
+def test_the_model_is_a_classifier_like_a_fine_tuned_one(line, encoder, tmp_path):
     rows = line("classification")
     model = fit(rows, encoder, tmp_path / "model")
     task, teacher = read_model(model), rows.load("teacher")
@@ -69,7 +68,7 @@ def test_the_model_is_a_classifier_like_a_fine_tuned_one(line, encoder: Model, t
         np.testing.assert_array_equal(first.numpy(), second.numpy())
 
 
-def test_class_weights_and_the_penalty_reach_the_head(line, encoder: Model, tmp_path: Path) -> None:
+def test_class_weights_and_the_penalty_reach_the_head(line, encoder, tmp_path):
     rows = line("classification")
     texts = [row.text for row in read_rows(rows.examples, "train")]
     lopsided = read_model(fit(rows, encoder, tmp_path / "lopsided", class_weights={"animal": 1e6}, l2=100.0))
@@ -82,7 +81,7 @@ def test_class_weights_and_the_penalty_reach_the_head(line, encoder: Model, tmp_
 
 
 @pytest.mark.long
-def test_several_labels_have_thresholds(line, tmp_path: Path) -> None:
+def test_several_labels_have_thresholds(line, tmp_path):
     rows = line("multi_label")
     model = fit(rows, rows.teacher, tmp_path / "model")
     task = read_model(model)

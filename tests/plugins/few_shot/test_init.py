@@ -1,7 +1,5 @@
 """`init` proposes `[few_shot]` for few rows of each label."""
 
-from pathlib import Path
-
 import pytest
 
 from pipeline.cli import main
@@ -12,14 +10,12 @@ from tests.pipeline.draft.tiny_rows import make_texts, write_checkpoint
 
 
 @pytest.fixture
-def checkpoint(tmp_path: Path) -> str:
+def checkpoint(tmp_path):
     return str(write_checkpoint(tmp_path / "checkpoint"))
 
 
 @pytest.mark.parametrize(("count", "few"), [(16, True), (17, False)])
-def test_few_rows_of_a_label_are_learnt_by_pairs(
-    tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str], count: int, few: bool
-) -> None:
+def test_few_rows_of_a_label_are_learnt_by_pairs(tmp_path, checkpoint, capfd, count, few):
     rows, job = tmp_path / "rows.csv", tmp_path / "job.toml"
     lines = [f"{text},{'one' if place % 2 else 'two'}" for place, text in enumerate(make_texts(2 * count))]
     rows.write_text("\n".join(["text,label", *lines]) + "\n")
@@ -28,10 +24,8 @@ def test_few_rows_of_a_label_are_learnt_by_pairs(
     if not few:
         assert (settings.few_shot, settings.fine_tuning.epochs) == (None, 10.0)
         return
-    assert settings.few_shot is not None
     assert settings.few_shot.pairs == 20
     assert (settings.fine_tuning.epochs, settings.student) == (1.0, None)
-    assert settings.quantization is not None
     assert settings.quantization.post_training
     assert "pairs = 20  # few rows a label (16 on average) teach by pairs, here 1280, before a head" in job.read_text()
     printed = said(capfd, "run", job, "--dry-run", "--root", tmp_path / "root")
@@ -39,7 +33,7 @@ def test_few_rows_of_a_label_are_learnt_by_pairs(
     assert "fit_head" in printed
 
 
-def test_few_rows_of_many_labels_fit_a_head_alone(tmp_path: Path, checkpoint: str) -> None:
+def test_few_rows_of_many_labels_fit_a_head_alone(tmp_path, checkpoint):
     rows, job = tmp_path / "rows.csv", tmp_path / "job.toml"
     lines = [f"{text},label {place % 50}" for place, text in enumerate(make_texts(800))]
     rows.write_text("\n".join(["text,label", *lines]) + "\n")

@@ -13,7 +13,7 @@ FLAGS = arrays.arrays(np.int8, arrays.array_shapes(min_dims=2, max_dims=2, max_s
 CLASSES = st.lists(st.integers(0, 4), min_size=1, max_size=20).map(lambda labels: np.eye(5, dtype=int)[labels])
 
 
-def relation(first: np.ndarray, second: np.ndarray) -> bool | None:
+def relation(first, second):
     """Whether two rows have a label in common; None if neither has a label."""
     return bool((first & second).any()) if first.any() or second.any() else None
 
@@ -53,7 +53,7 @@ def test_pairs_with_other_rows(flags: np.ndarray, partners: np.ndarray, pairs: i
     assert set(both.first[both.is_same].tolist()) == set(range(len(flags)))
 
 
-def test_seeds_draw_other_pairs_and_one_label_gives_pairs_of_one_kind() -> None:
+def test_seeds_draw_other_pairs_and_one_label_gives_pairs_of_one_kind():
     labels = np.eye(2, dtype=int)[[0, 1] * 10]
     first, second = (draw_label_pairs(labels, pairs=3, seed=seed).second for seed in (0, 1))
     assert (first != second).any()

@@ -1,7 +1,6 @@
 """Pairs of rows are records of an embedding; test rows are in none of them."""
 
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,17 +12,17 @@ from components.sources.table import TableSource
 from keras_bert.data.records import read_features
 from keras_bert.data.task_batches import task_batches
 from plugins.few_shot.pair_examples import pair_examples
-from tests.components.tuning_job import LENGTH, Line, ingest
+from tests.components.tuning_job import LENGTH, ingest
 
 
-def pair(line: Line, folder: Path, **changes: int) -> TaskExamples:
+def pair(line, folder, **changes):
     paired = TaskExamples(folder)
     pair_examples.run(vocabulary=line.vocabulary, examples=line.examples, paired=paired, **{"pairs": 3, **changes})
     return paired
 
 
 @pytest.mark.parametrize("task", ["classification", "multi_label"])
-def test_pairs_of_training_rows_and_of_validation_with_training_rows(line, tmp_path: Path, task: str) -> None:
+def test_pairs_of_training_rows_and_of_validation_with_training_rows(line, tmp_path, task):
     paired = pair(line(task), tmp_path / "pairs")
     rows = {split: read_rows(line(task).examples, split) for split in ("train", "validation", "test")}
     sets = {
@@ -48,7 +47,7 @@ def test_pairs_of_training_rows_and_of_validation_with_training_rows(line, tmp_p
     )
 
 
-def test_records_hold_both_texts_and_the_cosine(line, tmp_path: Path) -> None:
+def test_records_hold_both_texts_and_the_cosine(line, tmp_path):
     paired, tokenizer = (
         pair(line("classification"), tmp_path / "pairs"),
         line("classification").load("pretrained").tokenizer,
@@ -61,7 +60,7 @@ def test_records_hold_both_texts_and_the_cosine(line, tmp_path: Path) -> None:
         np.testing.assert_array_equal(batch[f"{name}token_ids"][:, : expected.shape[1]], expected)
 
 
-def test_the_same_seed_writes_the_same_bytes(line, tmp_path: Path) -> None:
+def test_the_same_seed_writes_the_same_bytes(line, tmp_path):
     first, second, other = (
         pair(line("classification"), tmp_path / name, seed=seed) for name, seed in zip("abc", (0, 0, 1), strict=True)
     )
@@ -70,7 +69,7 @@ def test_the_same_seed_writes_the_same_bytes(line, tmp_path: Path) -> None:
     assert first.file("train.tfrecord").read_bytes() != other.file("train.tfrecord").read_bytes()
 
 
-def test_rows_that_make_no_pairs_are_refused(line, checkpoint: Path, tmp_path: Path) -> None:
+def test_rows_that_make_no_pairs_are_refused(line, checkpoint, tmp_path):
     for file, rows in (("train", ("cow\tone", "oak\ttwo")), ("test", ("hen\tone", "elm\ttwo"))):
         (tmp_path / f"{file}.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n")
     tables = {split: str(tmp_path / f"{file}.tsv") for split, file in (("validation", "test"), ("test", "test"))}

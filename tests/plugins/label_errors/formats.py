@@ -1,12 +1,10 @@
 """Files of the search for wrong labels, which are corrupted."""
 
-from pathlib import Path
-
 from plugins.label_errors.artifacts import HeldOutProbabilities, LabelDecisions
 from tests.robustness.corruption.format import Format
 
 
-def _write_probabilities(folder: Path) -> None:
+def _write_probabilities(folder):
     import numpy as np
 
     numbers = np.arange(20)
@@ -14,7 +12,7 @@ def _write_probabilities(folder: Path) -> None:
     HeldOutProbabilities(folder).write(LabelDecisions(numbers, np.zeros_like(numbers), numbers % 4, shares))
 
 
-def _read_probabilities(folder: Path) -> None:
+def _read_probabilities(folder):
     HeldOutProbabilities(folder).read()
 
 

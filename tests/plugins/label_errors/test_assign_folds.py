@@ -1,20 +1,14 @@
 """The step that deals training rows to folds; `test_folds.py` tests how."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from components.examples.registry import read_rows
 from plugins.label_errors.artifacts import Folds
 from plugins.label_errors.assign_folds import assign_folds
-from tests.components.tuning_job import Line
 
 
 @pytest.mark.parametrize("task", ["classification", "multi_label", "token_classification"])
-def test_each_training_row_has_a_fold_and_its_bytes_follow_from_the_seed(
-    line: Callable[[str], Line], tmp_path: Path, task: str
-) -> None:
+def test_each_training_row_has_a_fold_and_its_bytes_follow_from_the_seed(line, tmp_path, task):
     examples, artifacts = line(task).examples, []
     for number, seed in enumerate((0, 0, 1)):
         folds = Folds(tmp_path / str(number))

@@ -5,7 +5,7 @@ import numpy as np
 from benchmarks.label_errors import describe
 
 
-def test_recall_ends_with_the_rows() -> None:
+def test_recall_ends_with_the_rows():
     ranked = np.array([True, False, True])
     assert describe(ranked, 2) == {
         "precision at k / 2": "100.0%",

@@ -1,7 +1,5 @@
 """The wiring of the search for wrong labels."""
 
-from pathlib import Path
-
 import pytest
 
 from components.dsl.errors import InputError
@@ -16,7 +14,7 @@ from tests.pipeline.test_workload import load_job
 SEARCH = "[label_errors]\nfolds = 3\nseed = 7\n"
 
 
-def test_a_model_for_each_fold_judges_the_rows_it_has_not_seen(tmp_path: Path) -> None:
+def test_a_model_for_each_fold_judges_the_rows_it_has_not_seen(tmp_path):
     pipeline = wire(tmp_path, CHECKPOINT + EXAMPLES + SEARCH, "seeds=2", "examples.near_overlap=off")
     steps, settings = reads(pipeline), values(pipeline)
     assert steps["assign_folds"] == {"ingest_examples"}
@@ -33,12 +31,12 @@ def test_a_model_for_each_fold_judges_the_rows_it_has_not_seen(tmp_path: Path) -
     assert settings["find_label_errors"]["search"] == LabelErrorSearch(folds=3, seed=7)
 
 
-def test_without_the_table_there_are_no_such_steps(tmp_path: Path) -> None:
+def test_without_the_table_there_are_no_such_steps(tmp_path):
     steps = reads(wire(tmp_path, CHECKPOINT + EXAMPLES))
     assert not any("fold" in name or "label_errors" in name for name in steps)
 
 
-def test_rows_in_a_reduced_vocabulary_are_those_of_the_teacher(tmp_path: Path) -> None:
+def test_rows_in_a_reduced_vocabulary_are_those_of_the_teacher(tmp_path):
     steps = reads(wire(tmp_path, CHECKPOINT + EXAMPLES + SEARCH + "[fitted_vocabulary]\nsize = 500\n"))
     assert steps["fine_tune-fold-0"] == {"fit_vocabulary", "leave_out_fold-0"}
     assert steps["assign_folds"] == {"ingest_examples"}
@@ -59,7 +57,7 @@ def test_rows_in_a_reduced_vocabulary_are_those_of_the_teacher(tmp_path: Path) -
         ("[corpus]\npath = 'texts'\n", r"without \[examples\], as no step would read it"),
     ],
 )
-def test_jobs_without_labels_to_judge_are_refused(tmp_path: Path, examples: str, message: str) -> None:
+def test_jobs_without_labels_to_judge_are_refused(tmp_path, examples, message):
     with pytest.raises(InputError, match=f"label_errors must be left out {message}"):
         load(tmp_path, CHECKPOINT + examples + SEARCH)
 
@@ -74,13 +72,13 @@ def test_jobs_without_labels_to_judge_are_refused(tmp_path: Path, examples: str,
         ("label_errors.fold=3", "there is no setting 'label_errors.fold'; did you mean 'folds'"),
     ],
 )
-def test_values_that_break_a_rule_are_refused(tmp_path: Path, override: str, message: str) -> None:
+def test_values_that_break_a_rule_are_refused(tmp_path, override, message):
     with pytest.raises(InputError) as error:
         load(tmp_path, CHECKPOINT + EXAMPLES + SEARCH, override)
     assert str(error.value).startswith(message)
 
 
-def test_labels_with_too_few_rows_are_refused_before_training(tmp_path: Path) -> None:
+def test_labels_with_too_few_rows_are_refused_before_training(tmp_path):
     rows = [*(("one", f"a text {number}") for number in range(6)), ("two", "another"), ("two", "a third")]
     (tmp_path / "rows.tsv").write_text("label\ttext\n" + "".join(f"{label}\t{text}\n" for label, text in rows))
     (tmp_path / "test.tsv").write_text("label\ttext\none\tof one\ntwo\tof two\n")
@@ -92,7 +90,6 @@ def test_labels_with_too_few_rows_are_refused_before_training(tmp_path: Path) ->
     check_data(load(tmp_path, CORPUS + EXAMPLES + SEARCH, test, "label_errors.folds=2"))
 
 
-def test_a_search_for_wrong_labels_trains_on_each_row_once_less_than_it_has_folds(tmp_path: Path) -> None:
+def test_a_search_for_wrong_labels_trains_on_each_row_once_less_than_it_has_folds(tmp_path):
     works = list_trainings(load_job(tmp_path, label_errors={"folds": 4}))
-    assert works is not None
     assert works[-1] == works[0]._replace(rows=3 * works[0].rows)

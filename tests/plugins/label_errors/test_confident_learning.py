@@ -16,11 +16,11 @@ GOLDEN = np.load(Path(__file__).parents[2] / "golden/label_errors.npz")
 CASES = sorted({name.partition("/")[0] for name in GOLDEN.files} - {"sentences", "sets"})
 
 
-def read(case: str) -> tuple[np.ndarray, np.ndarray]:
+def read(case):
     return GOLDEN[f"{case}/labels"], GOLDEN[f"{case}/probabilities"]
 
 
-def test_the_references_have_every_shape() -> None:
+def test_the_references_have_every_shape():
     assert len(CASES) == 8
     assert (GOLDEN["never confident/probabilities"][:, 3] < 0.5).all()
     counts = {case: len(GOLDEN[f"{case}/self_confidence ranks"]) for case in CASES}
@@ -29,7 +29,7 @@ def test_the_references_have_every_shape() -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_joint_is_cleanlabs(case: str) -> None:
+def test_the_joint_is_cleanlabs(case):
     labels, probabilities = read(case)
     joint = confident_joint(labels, probabilities)
     np.testing.assert_array_equal(joint, GOLDEN[f"{case}/joint"])
@@ -38,7 +38,7 @@ def test_the_joint_is_cleanlabs(case: str) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("score", ["self_confidence", "normalized_margin"])
-def test_rows_and_ranks_are_cleanlabs(case: str, score: str) -> None:
+def test_rows_and_ranks_are_cleanlabs(case, score):
     labels, probabilities = read(case)
     scores = score_labels(labels, probabilities, score)
     np.testing.assert_allclose(scores, GOLDEN[f"{case}/{score}"], rtol=0, atol=1e-15)
@@ -47,7 +47,7 @@ def test_rows_and_ranks_are_cleanlabs(case: str, score: str) -> None:
     np.testing.assert_array_equal(ours, ranked)
 
 
-def test_sentences_are_ranked_by_their_worst_word_as_in_cleanlab() -> None:
+def test_sentences_are_ranked_by_their_worst_word_as_in_cleanlab():
     labels, probabilities = read("balanced")
     scores = score_labels(labels, probabilities).reshape(-1, 4)
     np.testing.assert_allclose(scores.min(axis=1), GOLDEN["sentences/scores"], rtol=0, atol=1e-15)
@@ -56,14 +56,14 @@ def test_sentences_are_ranked_by_their_worst_word_as_in_cleanlab() -> None:
     np.testing.assert_array_equal(words[order], GOLDEN["sentences/words"])
 
 
-def test_of_several_labels_each_is_judged_by_itself_as_in_cleanlab() -> None:
+def test_of_several_labels_each_is_judged_by_itself_as_in_cleanlab():
     given, shares = GOLDEN["sets/given"].astype(int), GOLDEN["sets/shares"]
     for label in range(given.shape[1]):
         both = np.stack([1 - shares[:, label], shares[:, label]], axis=1)
         np.testing.assert_array_equal(find_label_errors(given[:, label], both), GOLDEN["sets/wrong"][:, label])
 
 
-def test_a_planted_flip_is_found_alone_and_nothing_reaches_a_class_without_rows() -> None:
+def test_a_planted_flip_is_found_alone_and_nothing_reaches_a_class_without_rows():
     labels = np.repeat([0, 1, 2], 30)
     probabilities = np.full((90, 3), 0.05)
     probabilities[np.arange(90), labels] = 0.9
@@ -74,7 +74,7 @@ def test_a_planted_flip_is_found_alone_and_nothing_reaches_a_class_without_rows(
     np.testing.assert_allclose(thresholds, [0.2, 2.0])
 
 
-def test_likely_labels_are_never_wrong_and_the_order_does_not_matter() -> None:
+def test_likely_labels_are_never_wrong_and_the_order_does_not_matter():
     for case in CASES:
         labels, probabilities = read(case)
         wrong = find_label_errors(labels, probabilities)
@@ -87,6 +87,6 @@ def test_likely_labels_are_never_wrong_and_the_order_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize(("labels", "probabilities"), [([], np.empty((0, 2))), ([0, 1], np.ones((3, 2)))])
-def test_arrays_that_do_not_fit_are_refused(labels: list[int], probabilities: np.ndarray) -> None:
+def test_arrays_that_do_not_fit_are_refused(labels, probabilities):
     with pytest.raises(ValueError, match=r"labels must be \(rows,\) and probabilities \(rows, classes\), got"):
         find_label_errors(np.array(labels, int), probabilities)

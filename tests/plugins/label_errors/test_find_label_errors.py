@@ -4,7 +4,6 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +29,7 @@ from tests.components.tuning_job import Line
 Lines = Callable[[str], Line]
 
 
-def judge(folder: Path, line: Line, source: Any, decisions: LabelDecisions, **search: Any) -> LabelErrors:
+def judge(folder, line, source, decisions, **search):
     scored, label_errors = HeldOutProbabilities(folder / "scored"), LabelErrors(folder / "errors")
     scored.path.mkdir(parents=True)
     scored.write(decisions)
@@ -43,7 +42,7 @@ def judge(folder: Path, line: Line, source: Any, decisions: LabelDecisions, **se
     return label_errors
 
 
-def place(folder: Path, line: Line, source: Any) -> tuple[LabelledRows, RowOrigins]:
+def place(folder, line, source):
     """The training rows of examples, with the places that equal rows have in the files of a source."""
     kept = KeptColumns(all_of_train=True)
     read = read_source_rows(folder / "read", source, kept=kept)
@@ -61,7 +60,7 @@ def place(folder: Path, line: Line, source: Any) -> tuple[LabelledRows, RowOrigi
     return rows, origins
 
 
-def decide(given: list[tuple[int, int, int]], classes: int, wrong: dict[tuple[int, int], int]) -> LabelDecisions:
+def decide(given, classes, wrong):
     """Decisions (row, place, class) that are sure of the given class, but for those in `wrong`, of another."""
     rows, places, numbers = np.array(given).T
     shares = np.full((len(rows), classes), 0.1 / (classes - 1))
@@ -70,7 +69,7 @@ def decide(given: list[tuple[int, int, int]], classes: int, wrong: dict[tuple[in
     return LabelDecisions(rows, places, numbers, (shares / shares.sum(axis=1, keepdims=True)).astype("float32"))
 
 
-def test_planted_wrong_labels_come_first_with_their_places(line: Lines, tmp_path: Path) -> None:
+def test_planted_wrong_labels_come_first_with_their_places(line, tmp_path):
     made = line("classification")
     rows = read_rows(made.examples, "train")
     source = tuning_job.write_rows(tmp_path, "classification")
@@ -97,7 +96,7 @@ def test_planted_wrong_labels_come_first_with_their_places(line: Lines, tmp_path
     assert sorted(TableSource(file).read(file)) == sorted(rows)
 
 
-def test_tables_of_several_labels_and_of_tags_are_read_again(line: Lines, tmp_path: Path) -> None:
+def test_tables_of_several_labels_and_of_tags_are_read_again(line, tmp_path):
     made = line("multi_label")
     rows, source = read_rows(made.examples, "train"), tuning_job.write_rows(tmp_path, "multi_label")
     labels = ["animal", "plant"]
@@ -131,7 +130,7 @@ def test_tables_of_several_labels_and_of_tags_are_read_again(line: Lines, tmp_pa
     assert label_errors.read().mistakes["rows"][0]["words"][word] == [rows[4].words[word], "O", "B-animal"]
 
 
-def test_tables_of_lists_keep_their_other_columns(line: Lines, tmp_path: Path) -> None:
+def test_tables_of_lists_keep_their_other_columns(line, tmp_path):
     tags = read_features(line("token_classification").examples.path)["settings"]["labels"]
     for task, source in (
         ("multi_label", LabelSetSource(str(tmp_path / "multi_label.jsonl"))),
@@ -163,9 +162,7 @@ def test_tables_of_lists_keep_their_other_columns(line: Lines, tmp_path: Path) -
         ("score_", "score", "likely_wrong,suggested,score__,row,source"),
     ],
 )
-def test_columns_of_the_judgement_do_not_replace_those_of_the_rows(
-    line: Lines, tmp_path: Path, text: str, label: str, added: str
-) -> None:
+def test_columns_of_the_judgement_do_not_replace_those_of_the_rows(line, tmp_path, text, label, added):
     made = line("classification")
     rows = read_rows(made.examples, "train")
     (tmp_path / "rows.csv").write_text(f"{text},{label}\n" + "".join(f"{row.text},{row.label}\n" for row in rows))
@@ -178,7 +175,7 @@ def test_columns_of_the_judgement_do_not_replace_those_of_the_rows(
     assert label_errors.read().errors == 0
 
 
-def test_the_table_has_all_columns_and_is_read_again_to_the_character(line: Lines, tmp_path: Path) -> None:
+def test_the_table_has_all_columns_and_is_read_again_to_the_character(line, tmp_path):
     made = line("classification")
     rows = read_rows(made.examples, "train")
     # White space and case are the tokenizer's affair: the rows of the job stand in a table of other columns.
@@ -204,7 +201,7 @@ def test_the_table_has_all_columns_and_is_read_again_to_the_character(line: Line
 
 
 @pytest.mark.parametrize("kind", [".jsonl", ".parquet"])
-def test_further_columns_of_other_types_are_texts(tmp_path: Path, kind: str) -> None:
+def test_further_columns_of_other_types_are_texts(tmp_path, kind):
     rows = [{"text": "a", "label": "x", "n": 1, "l": ["é"]}, {"text": "b", "label": "y", "n": None, "l": None}]
     file = tmp_path / f"rows{kind}"
     if kind == ".jsonl":
@@ -220,14 +217,14 @@ def test_further_columns_of_other_types_are_texts(tmp_path: Path, kind: str) -> 
     assert second.columns == ({"text": "b", "label": "y"} if kind == ".jsonl" else {**second.columns, "n": "", "l": ""})
 
 
-def test_a_column_that_cannot_be_text_is_refused(tmp_path: Path) -> None:
+def test_a_column_that_cannot_be_text_is_refused(tmp_path):
     table = pa.table({"text": ["a"], "label": ["x"], "at": pa.array([1], pa.timestamp("us", "Mars/Base"))})
     pq.write_table(table, tmp_path / "rows.parquet")
     with pytest.raises(InputError, match=r"rows\.parquet must be a whole \.parquet file, got after row 0: 'Mars/B"):
         TableSource(str(tmp_path / "rows.parquet")).splits(KeptColumns(all_of_train=True))
 
 
-def test_damaged_probabilities_are_refused_in_one_line(tmp_path: Path) -> None:
+def test_damaged_probabilities_are_refused_in_one_line(tmp_path):
     scored = HeldOutProbabilities(tmp_path)
     scored.write(decide([(0, 0, 1), (1, 0, 0)], 2, {}))
     file = tmp_path / "probabilities.npz"

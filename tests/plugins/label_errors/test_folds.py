@@ -16,18 +16,18 @@ TEXTS, SETS, TAGS = (TASK_ROWS[name] for name in ("classification", "multi_label
 WORDS = [f"w{number}" for number in range(400)]
 
 
-def draw_texts(count: int, seed: int = 0, length: int = 12) -> list[str]:
+def draw_texts(count, seed=0, length=12):
     chance = random.Random(seed)
     return [" ".join(chance.sample(WORDS, length)) for _ in range(count)]
 
 
-def draw_rows(*counts: int) -> list[TextRow]:
+def draw_rows(*counts):
     """Rows of labels a, b, ... in these numbers."""
     labels = [label for label, count in zip("abcdef", counts, strict=False) for _ in range(count)]
     return [TextRow(text, label) for text, label in zip(draw_texts(len(labels)), labels, strict=True)]
 
 
-def test_every_fold_has_its_part_of_each_label() -> None:
+def test_every_fold_has_its_part_of_each_label():
     rows = draw_rows(53, 20, 5)
     folds = assign_rows(rows, TEXTS, 5, 0, near=True)
     counts = Counter((row.label, fold) for row, fold in zip(rows, folds, strict=True))
@@ -36,7 +36,7 @@ def test_every_fold_has_its_part_of_each_label() -> None:
     assert max(Counter(folds).values()) - min(Counter(folds).values()) <= 1
 
 
-def test_equal_and_nearly_equal_texts_stay_together() -> None:
+def test_equal_and_nearly_equal_texts_stay_together():
     rows = draw_rows(60, 60)
     near = [
         row._replace(text=row.text.rsplit(" ", 1)[0] + " other", label="ab"[number % 2])
@@ -49,7 +49,7 @@ def test_equal_and_nearly_equal_texts_stay_together() -> None:
     assert apart[:120] == apart[240:] != apart[120:240]
 
 
-def test_pairs_that_share_a_text_stay_together(caplog: pytest.LogCaptureFixture) -> None:
+def test_pairs_that_share_a_text_stay_together(caplog):
     rows = [TextRow(f"premise {row}", label, f"{label} {row}") for row in range(40) for label in "abc"]
     folds = assign_rows(rows, TEXTS, 4, 0, near=False)
     assert folds[::3] == folds[1::3] == folds[2::3]
@@ -60,7 +60,7 @@ def test_pairs_that_share_a_text_stay_together(caplog: pytest.LogCaptureFixture)
     ]
 
 
-def test_texts_that_are_near_to_one_between_them_stay_together() -> None:
+def test_texts_that_are_near_to_one_between_them_stay_together():
     """The first and the last share too few words to be near to each other."""
     words = draw_texts(1, length=20)[0].split()
     chain = [" ".join([*(f"new{place}" for place in range(cut)), *words[cut:]]) for cut in range(0, 16, 3)]
@@ -68,7 +68,7 @@ def test_texts_that_are_near_to_one_between_them_stay_together() -> None:
     assert len(set(assign_rows(rows, TEXTS, 3, 0, near=True)[: len(chain)])) == 1
 
 
-def test_the_order_of_rows_does_not_matter_but_the_seed_does() -> None:
+def test_the_order_of_rows_does_not_matter_but_the_seed_does():
     rows = draw_rows(40, 30)
     folds = dict(zip(rows, assign_rows(rows, TEXTS, 5, 0, near=True), strict=True))
     mixed = random.Random(1).sample(rows, len(rows))
@@ -76,7 +76,7 @@ def test_the_order_of_rows_does_not_matter_but_the_seed_does() -> None:
     assert dict(zip(rows, assign_rows(rows, TEXTS, 5, 1, near=True), strict=True)) != folds
 
 
-def test_rows_of_several_labels_or_tags_spread_each_of_them() -> None:
+def test_rows_of_several_labels_or_tags_spread_each_of_them():
     chance = random.Random(0)
     sets = [
         LabelSetRow(text, tuple(sorted(chance.sample("abcdefgh", chance.randrange(4))))) for text in draw_texts(200)
@@ -96,7 +96,7 @@ def test_rows_of_several_labels_or_tags_spread_each_of_them() -> None:
 @pytest.mark.parametrize(
     ("count", "advice"), [(4, "; lower folds to 4, add"), (1, "; add rows of that label or leave it out")]
 )
-def test_a_label_with_fewer_rows_than_folds_is_refused(count: int, advice: str) -> None:
+def test_a_label_with_fewer_rows_than_folds_is_refused(count, advice):
     message = (
         f"label_errors.folds must be at most the number of different texts of each label, got 5 beside {count} of 'b'"
     )
@@ -107,7 +107,7 @@ def test_a_label_with_fewer_rows_than_folds_is_refused(count: int, advice: str) 
         assert str(error.value).startswith(message + advice)
 
 
-def test_copies_of_a_text_count_once() -> None:
+def test_copies_of_a_text_count_once():
     rows = draw_rows(30, 4)
     with pytest.raises(InputError, match="beside 4 of 'b'"):
         check_folds([*rows, rows[-1], rows[-1]], TEXTS, 5)
@@ -117,7 +117,7 @@ def test_copies_of_a_text_count_once() -> None:
         assign_rows([*rows, *near], TEXTS, 5, 0, near=True)
 
 
-def test_a_label_whose_rows_all_came_to_one_fold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_label_whose_rows_all_came_to_one_fold_is_refused(monkeypatch):
     monkeypatch.setattr("plugins.label_errors.folds._deal", lambda order, *_: dict.fromkeys(order, 0))
     with pytest.raises(InputError, match="all of 'a' came to one; choose another seed"):
         assign_rows(draw_rows(9, 9), TEXTS, 2, 0, near=False)

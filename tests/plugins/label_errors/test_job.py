@@ -1,7 +1,6 @@
 """The search for wrong labels in a job, through the command line."""
 
 import csv
-from pathlib import Path
 
 import pytest
 
@@ -11,9 +10,7 @@ from tests.tiny_job import write_job
 
 
 @pytest.mark.long
-def test_wrong_labels_are_found_also_where_the_push_is_refused(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_labels_are_found_also_where_the_push_is_refused(tmp_path, capfd):
     folder = tmp_path / "searched"
     folder.mkdir()
     write_job(folder)

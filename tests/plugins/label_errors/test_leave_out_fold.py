@@ -1,7 +1,6 @@
 """Rows without those of a fold: the rows and records of all others, in their order."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -18,14 +17,14 @@ Lines = Callable[[str], Line]
 TASKS = ("classification", "multi_label", "token_classification")
 
 
-def assign(line: Line, folder: Path, count: int = 3) -> Folds:
+def assign(line, folder, count=3):
     folds = Folds(folder / "folds")
     assign_folds.run(examples=line.examples, folds=folds, count=count)
     return folds
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_the_models_of_a_fold_learn_from_all_other_rows_alone(line: Lines, tmp_path: Path, task: str) -> None:
+def test_the_models_of_a_fold_learn_from_all_other_rows_alone(line, tmp_path, task):
     examples = line(task).examples
     folds = assign(line(task), tmp_path)
     fold_of_row, rows = folds.read(), read_rows(examples, "train")
@@ -51,7 +50,7 @@ def test_the_models_of_a_fold_learn_from_all_other_rows_alone(line: Lines, tmp_p
             assert tokens == sum(len(row.words) + 2 for row in expected)
 
 
-def test_records_of_tagged_words_name_the_rows_that_are_left(line: Lines, tmp_path: Path) -> None:
+def test_records_of_tagged_words_name_the_rows_that_are_left(line, tmp_path):
     import tensorflow as tf
 
     folds = assign(line("token_classification"), tmp_path)

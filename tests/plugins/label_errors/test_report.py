@@ -1,7 +1,5 @@
 """The section of a report about wrong labels: the rows, escaped, and where the table lies."""
 
-from pathlib import Path
-
 from pipeline.report.figures import FigureCache
 from pipeline.report.page import make_page, read_capabilities
 from pipeline.report.record import read_record
@@ -23,13 +21,13 @@ REPORT = {
 }
 
 
-def make_root(folder: Path, files: dict) -> Root:
+def make_root(folder, files):
     root = Root(folder)
     root.run(node("find_label_errors", makes={"label_errors": "LabelErrors"}, files={"label_errors": files}))
     return root
 
 
-def test_the_page_shows_the_rows_to_look_at(tmp_path: Path) -> None:
+def test_the_page_shows_the_rows_to_look_at(tmp_path):
     make_root(tmp_path, {"label_errors.json": REPORT, "label_errors.csv": "text,label"})
     record = read_record(tmp_path)
     (section,) = read_capabilities(record, FigureCache())
@@ -43,7 +41,7 @@ def test_the_page_shows_the_rows_to_look_at(tmp_path: Path) -> None:
     assert "a gull &lt;script&gt;" in page
 
 
-def test_a_search_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+def test_a_search_that_cannot_be_read_is_left_out(tmp_path):
     make_root(tmp_path, {"label_errors.json": {"rows": 3}})
     record = read_record(tmp_path)
     assert read_capabilities(record, FigureCache()) == []

@@ -2,7 +2,6 @@
 
 import csv
 import pickle
-from pathlib import Path
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from tests.pipeline.test_workload import load_job
 __all__ = ["opened"]
 
 
-def test_likely_errors_are_found_in_rows_that_were_read(tmp_path: Path, opened: list[str]) -> None:
+def test_likely_errors_are_found_in_rows_that_were_read(tmp_path, opened):
     settings = load_job(tmp_path, label_errors={"folds": 2}, evaluation={"slice_columns": ["kind"]})
     table = tmp_path / "reviews.csv"
     lines = table.read_text().splitlines()

@@ -1,7 +1,6 @@
 """Out-of-fold probabilities: each row is judged by the model that has not seen it."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,9 +20,7 @@ TASKS = ("classification", "multi_label", "token_classification")
 
 
 @pytest.mark.parametrize("task", long_but(("classification",), TASKS))
-def test_each_row_is_judged_by_the_model_of_its_fold(
-    line: Lines, tmp_path: Path, task: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_row_is_judged_by_the_model_of_its_fold(line, tmp_path, task, monkeypatch):
     made = line(task)
     folds, scored = Folds(tmp_path / "folds"), HeldOutProbabilities(tmp_path / "scored")
     rows = read_rows(made.examples, "train")

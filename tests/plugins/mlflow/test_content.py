@@ -1,20 +1,19 @@
 import contextlib
 import shutil
-from pathlib import Path
 
 from pipeline.orchestrator.store import Store
 from pipeline.report.record import read_record
-from plugins.mlflow.tracker import MetricPoint, RunSummary, summarize_run
+from plugins.mlflow.tracker import MetricPoint, summarize_run
 from tests.pipeline.provenance.made_up import Jobs
 from tests.pipeline.report.made_up import Root, measured, node
 
 
-def summarize(root: Path, number: int) -> RunSummary:
+def summarize(root, number):
     with contextlib.closing(Store(root)) as store:
         return summarize_run(read_record(root, number), store)
 
 
-def test_settings_and_scores_of_a_run(tmp_path: Path) -> None:
+def test_settings_and_scores_of_a_run(tmp_path):
     jobs = Jobs(tmp_path)
     first, second = jobs.run("a", 0.5), jobs.run("b", 0.75, seeds=3, push=False)
     assert summarize(tmp_path, first).folder == tmp_path / "pushed" / "a-1"
@@ -24,13 +23,13 @@ def test_settings_and_scores_of_a_run(tmp_path: Path) -> None:
     assert content.folder is None
 
 
-def test_a_pushed_folder_that_is_gone(tmp_path: Path) -> None:
+def test_a_pushed_folder_that_is_gone(tmp_path):
     number = Jobs(tmp_path).run("a")
     shutil.rmtree(tmp_path / "pushed")
     assert summarize(tmp_path, number).folder is None
 
 
-def test_names_are_those_that_mlflow_takes_and_stay_different(tmp_path: Path) -> None:
+def test_names_are_those_that_mlflow_takes_and_stay_different(tmp_path):
     scores = measured()
     scores["models"]["checkpoint, not trained"] = scores["models"].pop("majority class")
     Root(tmp_path).run(

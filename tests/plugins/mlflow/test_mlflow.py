@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -37,7 +36,7 @@ runtimes = ["tflite"]
 """
 
 
-def test_without_mlflow_one_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_mlflow_one_line_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "mlflow", None)
     number = Jobs(tmp_path).run("a")
     with pytest.raises(
@@ -47,9 +46,7 @@ def test_without_mlflow_one_line_says_what_to_install(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize(("given", "expected"), [(None, "true"), ("false", "false")])
-def test_mlflow_reports_its_use_only_if_the_user_says_so(
-    given: str | None, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mlflow_reports_its_use_only_if_the_user_says_so(given, expected, tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", given or "")
     if given is None:
         monkeypatch.delenv("MLFLOW_DISABLE_TELEMETRY")
@@ -59,15 +56,13 @@ def test_mlflow_reports_its_use_only_if_the_user_says_so(
     assert os.environ["MLFLOW_DISABLE_TELEMETRY"] == expected
 
 
-def test_a_root_that_no_filter_of_mlflow_can_name(tmp_path: Path) -> None:
+def test_a_root_that_no_filter_of_mlflow_can_name(tmp_path):
     with pytest.raises(InputError, match=r"^--root must not have both quotes in its path to be sent to MLflow, got "):
         send(tmp_path / 'ada\'s "job"', 1, "sqlite:///nowhere.db")
 
 
 @pytest.mark.mlflow
-def test_a_run_with_its_model(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_with_its_model(tmp_path, capsys, monkeypatch):
     import mlflow
 
     # A root's path is part of a filter of MLflow's.

@@ -1,8 +1,5 @@
 """Machines that share a root in the memory of this process."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from components.objects.mirror import CACHE_VARIABLE
@@ -15,16 +12,16 @@ __all__ = ["memory"]
 
 
 @pytest.fixture(autouse=True)
-def roots_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def roots_in_memory(monkeypatch):
     """Registers the roots of addresses in memory."""
     register_roots(monkeypatch, ObjectStorageRoots)
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+def machine(tmp_path, monkeypatch):
     """Name of a machine -> its mirror of the root."""
 
-    def mirror(name: str) -> Path:
+    def mirror(name):
         monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / name))
         return open_mirror(ADDRESS)
 

@@ -3,7 +3,6 @@
 import os
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -23,7 +22,7 @@ from tests.pipeline.orchestrator.toy import Text
 PLACE = "artifacts/write/text-0/1"
 
 
-def make(folder: Path, content: str = "hello") -> Text:
+def make(folder, content="hello"):
     (folder / "inner").mkdir(parents=True)
     text = Text(folder)
     text.write(content)
@@ -32,11 +31,11 @@ def make(folder: Path, content: str = "hello") -> Text:
     return text
 
 
-def pull(memory: ObjectStore, tmp_path: Path, fingerprint: str) -> bool:
+def pull(memory, tmp_path, fingerprint):
     return pull_artifact(memory, PLACE, tmp_path, tmp_path / "artifacts" / "text", ("Text", fingerprint))
 
 
-def test_an_artifact_moves_whole(memory: ObjectStore, tmp_path: Path) -> None:
+def test_an_artifact_moves_whole(memory, tmp_path):
     text = make(tmp_path / "made")
     upload_artifact(memory, text.path, PLACE)
     assert pull(memory, tmp_path, text.fingerprint())
@@ -49,7 +48,7 @@ def test_an_artifact_moves_whole(memory: ObjectStore, tmp_path: Path) -> None:
     assert list((tmp_path / ".pulls").iterdir()) == []
 
 
-def test_an_upload_that_was_killed_is_no_artifact(memory: ObjectStore, tmp_path: Path) -> None:
+def test_an_upload_that_was_killed_is_no_artifact(memory, tmp_path):
     text = make(tmp_path / "made")
     upload_artifact(memory, text.path, PLACE)
     memory.remove([f"{PLACE}/{MANIFEST}"])
@@ -57,7 +56,7 @@ def test_an_upload_that_was_killed_is_no_artifact(memory: ObjectStore, tmp_path:
     assert not pull(memory, tmp_path, text.fingerprint())
 
 
-def test_damage_at_the_address_is_noticed(memory: ObjectStore, tmp_path: Path) -> None:
+def test_damage_at_the_address_is_noticed(memory, tmp_path):
     text = make(tmp_path / "made")
     upload_artifact(memory, text.path, PLACE)
     memory.write(f"{PLACE}/text.txt", b"hellO")
@@ -65,7 +64,7 @@ def test_damage_at_the_address_is_noticed(memory: ObjectStore, tmp_path: Path) -
     assert not (tmp_path / "artifacts" / "text").exists()
 
 
-def test_the_least_recently_used_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_go_first(tmp_path, monkeypatch):
     folders = [make(tmp_path / "artifacts" / "write" / str(number), "x" * 1000).path for number in range(4)]
     for age, folder in enumerate(folders):
         os.utime(folder, (age, age))
@@ -79,9 +78,7 @@ def test_the_least_recently_used_go_first(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("link", ["artifacts", "artifacts/write", "artifacts/write/text"])
-def test_what_lies_behind_a_link_is_neither_replaced_nor_evicted(
-    memory: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: str
-) -> None:
+def test_what_lies_behind_a_link_is_neither_replaced_nor_evicted(memory, tmp_path, monkeypatch, link):
     text = make(tmp_path / "made")
     upload_artifact(memory, text.path, PLACE)
     root, folder, mine = tmp_path / "root", tmp_path / "root" / "artifacts" / "write" / "text", tmp_path / "mine"
@@ -99,21 +96,19 @@ def test_what_lies_behind_a_link_is_neither_replaced_nor_evicted(
     assert sorted(mine.rglob("*")) == before
 
 
-def test_steps_that_read_the_same_artifact_download_it_once(
-    memory: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_steps_that_read_the_same_artifact_download_it_once(memory, tmp_path, monkeypatch):
     text = make(tmp_path / "made")
     upload_artifact(memory, text.path, PLACE)
-    downloads: list[str] = []
+    downloads = []
     download = ObjectStore.download
 
-    def slow_download(self: ObjectStore, name: str, file: Path) -> None:
+    def slow_download(self, name, file):
         downloads.append(name)
         time.sleep(0.02)
         download(self, name, file)
 
     monkeypatch.setattr(ObjectStore, "download", slow_download)
-    pulled: list[bool] = []
+    pulled = []
     threads = [
         threading.Thread(target=lambda: pulled.append(pull(memory, tmp_path, text.fingerprint()))) for _ in range(4)
     ]

@@ -5,20 +5,18 @@ import time
 import pytest
 
 from components.dsl.errors import InputError
-from components.objects.store import ObjectStore
 from plugins.remote_roots.leases import SECONDS_VARIABLE, Leases, lease_seconds, leased_inputs, live_runs, running_runs
 
 
 @pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
+def short(monkeypatch):
     monkeypatch.setenv(SECONDS_VARIABLE, "0.3")
 
 
-def test_one_run_has_a_step_until_it_gives_it_back(memory: ObjectStore) -> None:
+def test_one_run_has_a_step_until_it_gives_it_back(memory):
     one, other = Leases(memory, 1, "a"), Leases(memory, 2, "b")
     assert one.claim("key", "train", ["artifacts/x/1"]) is None
     lease = other.claim("key", "train", [])
-    assert lease is not None
     assert (lease.run, lease.owner, lease.step) == (1, "a", "train")
     assert other.claim("other", "train", []) is None
     assert list(leased_inputs(memory, {1})) == ["artifacts/x/1"]
@@ -29,7 +27,7 @@ def test_one_run_has_a_step_until_it_gives_it_back(memory: ObjectStore) -> None:
     assert memory.find_all() == {}
 
 
-def test_a_heartbeat_keeps_a_lease(memory: ObjectStore) -> None:
+def test_a_heartbeat_keeps_a_lease(memory):
     one, other = Leases(memory, 1, "a"), Leases(memory, 2, "b")
     one.claim("key", "train", [])
     deadline = time.monotonic() + 0.8
@@ -40,7 +38,7 @@ def test_a_heartbeat_keeps_a_lease(memory: ObjectStore) -> None:
     other.end()
 
 
-def test_a_run_that_was_killed_loses_its_lease_after_the_timeout(memory: ObjectStore) -> None:
+def test_a_run_that_was_killed_loses_its_lease_after_the_timeout(memory):
     one, other = Leases(memory, 1, "a"), Leases(memory, 2, "b")
     one.claim("key", "train", [])
     one._heartbeat.stop()  # its thread writes no more, as after a kill
@@ -55,7 +53,7 @@ def test_a_run_that_was_killed_loses_its_lease_after_the_timeout(memory: ObjectS
     assert list(memory.find_all()) == ["heartbeats/00000001.json"]
 
 
-def test_a_killed_run_of_the_same_mirror_is_not_waited_for(memory: ObjectStore) -> None:
+def test_a_killed_run_of_the_same_mirror_is_not_waited_for(memory):
     one = Leases(memory, 1, "a")
     one.claim("key", "train", [])
     again = Leases(memory, 2, "a")
@@ -64,7 +62,7 @@ def test_a_killed_run_of_the_same_mirror_is_not_waited_for(memory: ObjectStore) 
     again.end()
 
 
-def test_bad_seconds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_seconds_are_refused(monkeypatch):
     monkeypatch.setenv(SECONDS_VARIABLE, "soon")
     with pytest.raises(InputError, match="must be a number of seconds above 0, got 'soon'"):
         lease_seconds()

@@ -2,8 +2,6 @@
 
 import errno
 import os
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -12,10 +10,8 @@ from tests.components.objects.memory import ADDRESS
 
 
 @pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP])
-def test_a_file_system_without_links_has_mirrors(
-    machine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    def link(*_: object) -> None:
+def test_a_file_system_without_links_has_mirrors(machine, monkeypatch, number):
+    def link(*_):
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "link", link)

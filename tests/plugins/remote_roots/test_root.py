@@ -13,13 +13,13 @@ import pytest
 
 from components.dsl.artifact import MANIFEST
 from components.dsl.errors import InputError
-from components.objects.store import ObjectState, ObjectStore
+from components.objects.store import ObjectStore
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.orchestrator.observer import Observer, StepState
+from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.opening import open_store
 from pipeline.orchestrator.preview import preview
 from pipeline.orchestrator.request import Request
-from pipeline.orchestrator.runner import RunResult, run_pipeline
+from pipeline.orchestrator.runner import run_pipeline
 from pipeline.report.page import report_written_after
 from plugins.remote_roots.garbage import find_remote_garbage, remove_remote_garbage
 from plugins.remote_roots.leases import SECONDS_VARIABLE, Leases
@@ -32,24 +32,24 @@ PRELOAD = ("pipeline.orchestrator.executor", "tests.pipeline.orchestrator.toy")
 Machine = Callable[[str], Path]
 
 
-def run(root: Path, value: str = "hello", **options: object) -> RunResult:
+def run(root, value="hello", **options):
     written = toy.write(value=value)
     loud = toy.shout(text=written.output(toy.Text))
     pipeline = Pipeline("toy", [loud])
     return run_pipeline(pipeline, root, preload=PRELOAD, **options)
 
 
-def states(result: RunResult) -> list[str]:
+def states(result):
     return [step.state for step in result.steps]
 
 
-def store_of(root: Path) -> contextlib.closing[RemoteStore]:
+def store_of(root):
     store = open_store(root)
     assert isinstance(store, RemoteStore)
     return contextlib.closing(store)
 
 
-def test_a_second_machine_finds_everything_done_without_downloads(machine: Machine) -> None:
+def test_a_second_machine_finds_everything_done_without_downloads(machine):
     first = run(machine("one"))
     assert states(first) == ["ran", "ran"]
     root = machine("other")
@@ -60,7 +60,7 @@ def test_a_second_machine_finds_everything_done_without_downloads(machine: Machi
     assert [text.read() for text in second.artifacts(toy.Text)] == ["hello", "HELLO!"], "reading downloads"
 
 
-def test_one_file_of_an_artifact_is_read_without_the_others(machine: Machine, memory: ObjectStore) -> None:
+def test_one_file_of_an_artifact_is_read_without_the_others(machine, memory):
     run(machine("one"))
     root = machine("other")
     second = run(root)
@@ -75,7 +75,7 @@ def test_one_file_of_an_artifact_is_read_without_the_others(machine: Machine, me
         second.json_files(toy.Text, MANIFEST)
 
 
-def test_only_the_inputs_of_a_step_that_runs_are_downloaded(machine: Machine) -> None:
+def test_only_the_inputs_of_a_step_that_runs_are_downloaded(machine):
     run(machine("one"))
     root = machine("other")
     assert states(run(root, request=Request(force=("shout",)))) == ["cached", "ran"]
@@ -86,7 +86,7 @@ def test_only_the_inputs_of_a_step_that_runs_are_downloaded(machine: Machine) ->
         assert place_of(newest).endswith("/2"), "the newest run has the path"
 
 
-def test_stores_are_equal_on_all_machines(machine: Machine) -> None:
+def test_stores_are_equal_on_all_machines(machine):
     roots = [machine("one"), machine("other"), machine("third")]
     run(roots[0])
     run(roots[1], "howdy")
@@ -99,15 +99,13 @@ def test_stores_are_equal_on_all_machines(machine: Machine) -> None:
     assert tables[0] == tables[1] == tables[2]
 
 
-def test_a_preview_on_a_fresh_machine(machine: Machine) -> None:
+def test_a_preview_on_a_fresh_machine(machine):
     run(machine("one"))
     pipeline = Pipeline("toy", [toy.shout(text=toy.write(value="hello").output(toy.Text))])
     assert [step.state for step in preview(pipeline, machine("other"), Request())] == ["done", "done"]
 
 
-def test_a_step_that_another_machine_runs_is_waited_for(
-    machine: Machine, memory: ObjectStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_that_another_machine_runs_is_waited_for(machine, memory, monkeypatch):
     monkeypatch.setenv(SECONDS_VARIABLE, "2")
     other = run(machine("one"), request=Request(to="write"))
     with store_of(machine("one")) as store:
@@ -116,21 +114,21 @@ def test_a_step_that_another_machine_runs_is_waited_for(
     killed = Leases(memory, 99, "elsewhere/1")
     assert killed.claim(key, "write", []) is None
     killed._heartbeat.stop()
-    lines: list[str] = []
+    lines = []
 
     class Lines(Observer):
-        def say(self, text: str) -> None:
+        def say(self, text):
             lines.append(text)
 
     assert states(run(machine("other"), observer=Lines())) == ["ran", "ran"]
     assert "write: run 99 (elsewhere) is running it; waiting for its result" in lines
 
 
-def test_the_report_is_of_this_machines_run(machine: Machine) -> None:
+def test_the_report_is_of_this_machines_run(machine):
     roots, said = [machine("one"), machine("other")], list[str]()
 
     class Beside(Observer):
-        def finished(self, name: str, state: StepState, seconds: float) -> None:
+        def finished(self, name, state, seconds):
             if name == "write":
                 run(roots[1], "howdy")
 
@@ -140,13 +138,13 @@ def test_the_report_is_of_this_machines_run(machine: Machine) -> None:
     assert said == [f"report: {roots[0] / 'reports' / '1.html'}"]
 
 
-def test_an_artifact_that_is_gone_is_made_again(machine: Machine, memory: ObjectStore) -> None:
+def test_an_artifact_that_is_gone_is_made_again(machine, memory):
     run(machine("one"))
     memory.remove(name for name in memory.find_all("artifacts/write") if name.endswith("manifest.json"))
     assert states(run(machine("other"))) == ["ran", "cached"]
 
 
-def test_an_artifact_that_is_damaged_is_made_again_by_the_next_run(machine: Machine, memory: ObjectStore) -> None:
+def test_an_artifact_that_is_damaged_is_made_again_by_the_next_run(machine, memory):
     run(machine("one"))
     (text,) = (name for name in memory.find_all("artifacts/write") if name.endswith("text.txt"))
     memory.write(text, b"hellO")
@@ -156,7 +154,7 @@ def test_an_artifact_that_is_damaged_is_made_again_by_the_next_run(machine: Mach
     assert states(run(root)) == ["ran", "cached"]
 
 
-def test_a_killed_run_gets_its_end_from_the_next_one_of_its_mirror(machine: Machine) -> None:
+def test_a_killed_run_gets_its_end_from_the_next_one_of_its_mirror(machine):
     root = machine("one")
     with store_of(root) as store:
         store.start_run("toy")
@@ -169,7 +167,7 @@ def test_a_killed_run_gets_its_end_from_the_next_one_of_its_mirror(machine: Mach
         assert [run.state for run in store.runs()] == ["done", "interrupted"]
 
 
-def test_garbage_is_removed_for_all_but_not_what_a_live_run_needs(machine: Machine, memory: ObjectStore) -> None:
+def test_garbage_is_removed_for_all_but_not_what_a_live_run_needs(machine, memory):
     one, other = machine("one"), machine("other")
     run(one, "old")
     run(one, "new")
@@ -191,15 +189,13 @@ def test_garbage_is_removed_for_all_but_not_what_a_live_run_needs(machine: Machi
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_what_another_machine_publishes_while_garbage_is_listed_stays(
-    machine: Machine, memory: ObjectStore, monkeypatch: pytest.MonkeyPatch, when: str
-) -> None:
+def test_what_another_machine_publishes_while_garbage_is_listed_stays(machine, memory, monkeypatch, when):
     one, other = machine("one"), machine("other")
     run(one, "old")
     run(one, "new")
     find_all, runs = ObjectStore.find_all, list[int]()
 
-    def find_beside_a_run(self: ObjectStore, folder: str = "") -> dict[str, ObjectState]:
+    def find_beside_a_run(self, folder=""):
         listed = find_all(self, folder)
         if folder.startswith("artifacts") and not runs:
             runs.append(0)
@@ -217,9 +213,7 @@ def test_what_another_machine_publishes_while_garbage_is_listed_stays(
     assert states(run(machine("third"), "latest")) == ["cached", "cached"]
 
 
-def test_what_another_machine_makes_again_between_the_search_and_the_removal_stays(
-    machine: Machine, memory: ObjectStore
-) -> None:
+def test_what_another_machine_makes_again_between_the_search_and_the_removal_stays(machine, memory):
     one, other = machine("one"), machine("other")
     run(one, "old")
     run(one, "new")
@@ -233,7 +227,7 @@ def test_what_another_machine_makes_again_between_the_search_and_the_removal_sta
     assert states(run(machine("third"), "old")) == ["cached", "cached"]
 
 
-def test_a_log_that_names_folders_elsewhere_is_refused(machine: Machine, memory: ObjectStore, tmp_path: Path) -> None:
+def test_a_log_that_names_folders_elsewhere_is_refused(machine, memory, tmp_path):
     run(machine("one"))
     (tmp_path / "mine").mkdir()
     entry = memory.read("log/00000001/000001.json")
@@ -248,7 +242,7 @@ def test_a_log_that_names_folders_elsewhere_is_refused(machine: Machine, memory:
     assert (tmp_path / "mine").is_dir()
 
 
-def test_objects_that_are_none_of_a_root_do_not_matter(machine: Machine, memory: ObjectStore) -> None:
+def test_objects_that_are_none_of_a_root_do_not_matter(machine, memory):
     run(machine("one"), "old")
     run(machine("one"), "new")
     for folder in ("", "log/", "log/00000001/", "forgotten/", "heartbeats/", "leases/", "leases/key/", "artifacts/"):
@@ -263,26 +257,26 @@ def test_objects_that_are_none_of_a_root_do_not_matter(machine: Machine, memory:
     assert memory.read("artifacts/readme.txt") == b"our runs"
 
 
-def test_a_root_of_another_format_is_refused(memory: ObjectStore, machine: Machine) -> None:
+def test_a_root_of_another_format_is_refused(memory, machine):
     memory.write("format.json", b'{"format": 1}')
     with pytest.raises(InputError, match="root must have format 2, got format 1 in memory://bucket/root"):
         open_mirror(ADDRESS)
 
 
-def test_a_place_with_other_objects_is_refused(memory: ObjectStore, machine: Machine) -> None:
+def test_a_place_with_other_objects_is_refused(memory, machine):
     memory.write("holiday.jpg", b"")
     with pytest.raises(InputError, match=r"root must be a new or empty place.*it holds holiday.jpg"):
         open_mirror(ADDRESS)
 
 
-def test_a_mirror_that_was_deleted_is_made_anew(machine: Machine) -> None:
+def test_a_mirror_that_was_deleted_is_made_anew(machine):
     root = machine("one")
     run(root)
     shutil.rmtree(root)
     assert states(run(machine("one"))) == ["cached", "cached"]
 
 
-def test_a_local_run_imports_no_file_system(tmp_path: Path) -> None:
+def test_a_local_run_imports_no_file_system(tmp_path):
     code = (
         "import sys; from tests.robustness.crash.toy_pipeline import build_pipeline, PRELOAD;"
         "from pipeline.orchestrator.runner import run_pipeline; import pipeline.cli;"

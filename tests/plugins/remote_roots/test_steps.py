@@ -2,18 +2,15 @@
 
 import contextlib
 import threading
-from pathlib import Path
 
 import pytest
 
 from components.dsl.errors import InputError
-from components.objects.store import ObjectStore
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.locks import cache_locked
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.root import locked_root
 from pipeline.orchestrator.root_store import ABANDONED_SECONDS
-from pipeline.orchestrator.runner import RunResult
 from pipeline.orchestrator.single_step import run_step
 from plugins.remote_roots.artifacts import LIMIT_VARIABLE
 from plugins.remote_roots.garbage import find_remote_garbage
@@ -22,17 +19,17 @@ from plugins.remote_roots.log import RunLog
 from plugins.remote_roots.store import RemoteStore, place_of
 from tests.components.objects.memory import ADDRESS
 from tests.pipeline.orchestrator import toy
-from tests.plugins.remote_roots.test_root import PRELOAD, Machine, run, states, store_of
+from tests.plugins.remote_roots.test_root import PRELOAD, run, states, store_of
 
-PLAN: dict[str, list[str]] = {"write": [], "shout": ["write"]}
+PLAN = {"write": [], "shout": ["write"]}
 
 
-def step(root: Path, name: str, value: str = "hello", **options: object) -> RunResult:
+def step(root, name, value="hello", **options):
     loud = toy.shout(text=toy.write(value=value).output(toy.Text))
     return run_step(Pipeline("toy", [loud]), name, root, preload=PRELOAD, **options)
 
 
-def runs(root: Path) -> list[tuple[int, str, str | None, list[str]]]:
+def runs(root):
     with store_of(root) as store:
         return [
             (row.id, row.state, row.invocation, [past.node for past in store.executions(row.id)])
@@ -40,13 +37,13 @@ def runs(root: Path) -> list[tuple[int, str, str | None, list[str]]]:
         ]
 
 
-def rows(root: Path) -> list[object]:
+def rows(root):
     with store_of(root) as store:
         tables = [store.connection.execute(f"SELECT * FROM {name}").fetchall() for name in ("runs", "executions")]
         return [*tables, store.artifacts()]
 
 
-def test_steps_on_three_machines_are_one_run(machine: Machine, memory: ObjectStore) -> None:
+def test_steps_on_three_machines_are_one_run(machine, memory):
     whole = run(machine("whole"), "whole")
     assert states(step(machine("one"), "write", invocation="monday")) == ["ran"]
     assert runs(machine("watching"))[0] == (2, "running", "monday", ["write"])
@@ -63,20 +60,20 @@ def test_steps_on_three_machines_are_one_run(machine: Machine, memory: ObjectSto
     assert states(run(machine("new"))) == ["cached", "cached"]
 
 
-def test_a_step_that_is_done_is_recorded_once_a_run(machine: Machine) -> None:
+def test_a_step_that_is_done_is_recorded_once_a_run(machine):
     step(machine("one"), "write", invocation="monday")
     assert states(step(machine("other"), "write", invocation="monday")) == ["cached"]
     assert states(step(machine("other"), "write")) == ["cached"]
     assert runs(machine("one")) == [(3, "partial", None, ["write"]), (1, "running", "monday", ["write"])]
 
 
-def test_refuses_step_whose_inputs_are_missing(machine: Machine, memory: ObjectStore) -> None:
+def test_refuses_step_whose_inputs_are_missing(machine, memory):
     with pytest.raises(InputError, match=f"^shout needs the steps before it done, but write is not in {ADDRESS}; run"):
         step(machine("one"), "shout", invocation="monday")
     assert not [*memory.find_all("log"), *memory.find_all("heartbeats")]
 
 
-def test_two_first_steps_at_once_start_one_run(machine: Machine, memory: ObjectStore) -> None:
+def test_two_first_steps_at_once_start_one_run(machine, memory):
     with store_of(machine("one")) as one, store_of(machine("other")) as other:
         assert one.join_run("toy", None, PLAN, "monday") == 1
         assert other.connection.execute("SELECT count(*) FROM runs").fetchone() == (0,), "it does not know"
@@ -88,7 +85,7 @@ def test_two_first_steps_at_once_start_one_run(machine: Machine, memory: ObjectS
     assert [row[:3] for row in runs(machine("new"))] == [(3, "running", "tuesday"), (1, "running", "monday")]
 
 
-def test_another_job_with_the_same_identifier_at_once_is_refused(machine: Machine) -> None:
+def test_another_job_with_the_same_identifier_at_once_is_refused(machine):
     with store_of(machine("one")) as one, store_of(machine("other")) as other:
         one.join_run("toy", None, PLAN, "monday")
         with pytest.raises(InputError, match=r"--run must identify a run of the job 'hat', got 'monday' of 'toy'"):
@@ -96,10 +93,10 @@ def test_another_job_with_the_same_identifier_at_once_is_refused(machine: Machin
     assert len(runs(machine("new"))) == 1
 
 
-def test_a_number_that_many_claim_at_once_has_one_owner(memory: ObjectStore) -> None:
-    claims: list[tuple[int, int]] = []
+def test_a_number_that_many_claim_at_once_has_one_owner(memory):
+    claims = []
 
-    def claim(name: str) -> None:
+    def claim(name):
         content = {"joins": None, "claim": name}
         claims.append(RunLog(memory).claim(1, content, lambda number, other: None))
 
@@ -111,8 +108,8 @@ def test_a_number_that_many_claim_at_once_has_one_owner(memory: ObjectStore) -> 
     assert sorted(claims) == [(number, number) for number in range(1, 9)]
 
 
-def test_a_failure_ends_the_run_for_all_and_a_retry_goes_on(machine: Machine) -> None:
-    def go(root: Path, name: str, how: str) -> str:
+def test_a_failure_ends_the_run_for_all_and_a_retry_goes_on(machine):
+    def go(root, name, how):
         return run_step(Pipeline("toy", toy.misbehaving(how)), name, root, invocation="i", preload=PRELOAD).state
 
     go(machine("one"), "write", "crash")
@@ -123,9 +120,7 @@ def test_a_failure_ends_the_run_for_all_and_a_retry_goes_on(machine: Machine) ->
     assert rows(machine("one")) == rows(machine("fourth"))
 
 
-def test_the_same_step_on_another_machine_is_waited_for(
-    machine: Machine, memory: ObjectStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_step_on_another_machine_is_waited_for(machine, memory, monkeypatch):
     monkeypatch.setenv(SECONDS_VARIABLE, "2")
     earlier = step(machine("one"), "write")
     with store_of(machine("one")) as store:
@@ -135,10 +130,10 @@ def test_the_same_step_on_another_machine_is_waited_for(
         leases, store._leases = store._leases, None  # killed: nothing is given back
     leases.claim(key, "write", [])
     leases._heartbeat.stop()
-    lines: list[str] = []
+    lines = []
 
     class Lines(Observer):
-        def say(self, text: str) -> None:
+        def say(self, text):
             lines.append(text)
 
     assert states(step(machine("other"), "write", invocation="monday", observer=Lines())) == ["ran"]
@@ -152,7 +147,7 @@ def test_the_same_step_on_another_machine_is_waited_for(
     }
 
 
-def test_an_abandoned_run_is_interrupted_and_what_a_running_one_made_is_no_garbage(machine: Machine) -> None:
+def test_an_abandoned_run_is_interrupted_and_what_a_running_one_made_is_no_garbage(machine):
     step(machine("one"), "write", "first", invocation="i")
     run(machine("other"))
     root = machine("third")
@@ -165,7 +160,7 @@ def test_an_abandoned_run_is_interrupted_and_what_a_running_one_made_is_no_garba
         assert len(find_remote_garbage(store, root, keep=1).artifacts) == 1
 
 
-def test_steps_share_a_mirror_and_a_run_has_it_alone(machine: Machine) -> None:
+def test_steps_share_a_mirror_and_a_run_has_it_alone(machine):
     root = machine("one")
     with locked_root(root, is_shared=True):
         assert states(step(root, "write")) == ["ran"]
@@ -176,9 +171,7 @@ def test_steps_share_a_mirror_and_a_run_has_it_alone(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("is_read", [False, True])
-def test_a_full_cache_keeps_what_another_step_reads(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch, is_read: bool
-) -> None:
+def test_a_full_cache_keeps_what_another_step_reads(machine, monkeypatch, is_read):
     monkeypatch.setenv(LIMIT_VARIABLE, "0")
     root = machine("one")
     step(root, "write")
@@ -188,7 +181,7 @@ def test_a_full_cache_keeps_what_another_step_reads(
     assert len([*root.glob("artifacts/*/*")]) == (2 if is_read else 0)
 
 
-def test_what_a_damaged_artifact_is_made_to_anew_has_a_place_of_its_own(machine: Machine, memory: ObjectStore) -> None:
+def test_what_a_damaged_artifact_is_made_to_anew_has_a_place_of_its_own(machine, memory):
     step(machine("one"), "write", invocation="i")
     (text,) = (name for name in memory.find_all("artifacts/write") if name.endswith("text.txt"))
     memory.write(text, b"hellO")

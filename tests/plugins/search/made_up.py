@@ -4,15 +4,13 @@ import hashlib
 import json
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from components.artifacts.standard import Model
 from components.dsl.component import Node, Role
 from components.dsl.errors import InputError
 from keras_bert.options.training import Training
-from pipeline.orchestrator.graph import Pipeline, sources_of
-from pipeline.orchestrator.observer import Observer
+from pipeline.orchestrator.graph import sources_of
 from pipeline.orchestrator.records import Execution
 from pipeline.orchestrator.runner import RunResult, StepResult
 from plugins.search.artifacts import Validation, ValidationScore
@@ -27,7 +25,7 @@ DIVERGED = "Step {} failed: keras_bert.training.loop.NonFiniteLossError: loss is
 Score = Callable[[Node, Training], float]
 
 
-def peak(node: Node, training: Training) -> float:
+def peak(node, training):
     """Best at a learning rate of 1e-4, and a little better with more epochs, smaller batches and later seeds."""
     distance = abs(math.log10(training.learning_rate / 1e-4))
     return 0.9 - 0.2 * distance + 0.01 * min(training.epochs, 3.0) - 1e-4 * training.batch_size + 0.001 * training.seed
@@ -48,7 +46,7 @@ class MadeUpRuns:
         settings: the settings that each run is recorded with.
     """
 
-    def __init__(self, root: Path, score: Score = peak, stop_at: int = 0, version: str = "") -> None:
+    def __init__(self, root, score=peak, stop_at=0, version=""):
         self._root, self._score, self._stop_at, self._version = root, score, stop_at, version
         self.trained = list[tuple[str, float, int]]()
         self.recorded = list[tuple[int | None, bool]]()
@@ -56,17 +54,7 @@ class MadeUpRuns:
         self._executions = dict[int, list[Execution]]()
         self._earlier_runs = max((int(log.name) for log in (root / "logs").glob("*")), default=0)
 
-    def run_pipeline(
-        self,
-        pipeline: Pipeline,
-        root: Path,
-        *,
-        observer: Observer,
-        part_of: int | None,
-        is_whole: bool,
-        settings: dict[str, Any],
-        **_: Any,
-    ) -> RunResult:
+    def run_pipeline(self, pipeline, root, *, observer, part_of, is_whole, settings, **_):
         """Runs the nodes; those that ran before, in this process or an earlier one, are cached."""
         self.recorded.append((part_of, is_whole))
         self.settings.append(settings)
@@ -85,18 +73,18 @@ class MadeUpRuns:
                 return RunResult(run, root, "failed", tuple(steps))
         return RunResult(run, root, "done", tuple(steps))
 
-    def open_store(self, root: Path, *, create: bool) -> "MadeUpRuns":
+    def open_store(self, root, *, create):
         """This object as the store."""
         return self
 
-    def close(self) -> None:
+    def close(self):
         """Closes the store."""
 
-    def executions(self, run: int) -> list[Execution]:
+    def executions(self, run):
         """The executions of a run."""
         return self._executions[run]
 
-    def _step(self, node: Node, observer: Observer, run: int) -> StepResult:
+    def _step(self, node, observer, run):
         folder = self._root / "artifacts" / node.name / self._key(node)
         is_new = not folder.exists()
         if is_new and node.component.name in TRAININGS:
@@ -109,8 +97,8 @@ class MadeUpRuns:
         artifacts = {name: output.artifact(folder) for name, output in outputs.items() if output.artifact}
         return StepResult(node.name, "ran" if is_new else "cached", SECONDS, artifacts, worked=SECONDS)
 
-    def _train(self, node: Node, observer: Observer, run: int, folder: Path) -> None:
-        training: Training = node.values["training"]
+    def _train(self, node, observer, run, folder):
+        training = node.values["training"]
         self.trained.append((node.component.name, training.learning_rate, training.seed))
         score = self._score(node, training)
         record = self._root / "logs" / str(run) / node.name / "seed-0"
@@ -126,7 +114,7 @@ class MadeUpRuns:
         folder.mkdir(parents=True)
         (folder / "history.jsonl").write_text("".join(lines))
 
-    def _score_of(self, node: Node) -> float:
+    def _score_of(self, node):
         """The score of the training behind a `validate`; quantization costs a point."""
         loss = 0.0
         while node.component.name not in TRAININGS:
@@ -135,7 +123,7 @@ class MadeUpRuns:
             node = next(handle.node for handle in sources_of(node) if issubclass(handle.artifact, Model))
         return self._score(node, node.values["training"]) - loss
 
-    def _key(self, node: Node) -> str:
+    def _key(self, node):
         sources = [self._key(handle.node) for handle in sources_of(node)]
         parts = [node.component.name, self._version, repr(sorted(node.values.items(), key=str)), *sources]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -2,7 +2,6 @@
 
 import json
 import tomllib
-from pathlib import Path
 
 from components.artifacts.evaluation import SeedScores
 from plugins.search.files import write_search
@@ -14,7 +13,7 @@ TEACHER = Rung(16.0, {"128": 8.0}, SeedScores(0.9, None, [0.9]), 1.0, 1.0)
 SMALL = Rung(2.0, {"128": 1.0}, SeedScores(0.81, None, [0.81]), 0.9, 1.0, on_front=True)
 
 
-def test_values_and_tables_of_a_small_model_that_misses_its_share(tmp_path: Path) -> None:
+def test_values_and_tables_of_a_small_model_that_misses_its_share(tmp_path):
     limits = {"megabytes": 3.0, "share": 0.96}
     result = StudentResult(name="reviews", seeds=1, minutes=60.0, lengths=[128], limits=limits)
     result.metric, result.rows = "accuracy", 500

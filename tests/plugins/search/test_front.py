@@ -1,7 +1,5 @@
 """Which of the candidates that fit are trained."""
 
-from pathlib import Path
-
 from plugins.search.front import capacity, distance, select_distant, select_maximal_fitting, select_uncontained
 from plugins.search.limits import Limits
 from plugins.search.sizes import Footprint
@@ -10,7 +8,7 @@ from tests.plugins.search.grids import WHOLE, grid
 LIMITS = Limits(megabytes=10.0, milliseconds=None, min_share=0.9)
 
 
-def test_only_what_cannot_grow_within_the_limits(tmp_path: Path) -> None:
+def test_only_what_cannot_grow_within_the_limits(tmp_path):
     candidates = grid(tmp_path)
     # Each layer is a megabyte, each head a third of one; all else weighs nothing.
     weights = {
@@ -23,14 +21,14 @@ def test_only_what_cannot_grow_within_the_limits(tmp_path: Path) -> None:
     assert select_maximal_fitting(candidates, weights, LIMITS._replace(megabytes=4.0)) == []
 
 
-def test_a_candidate_within_another_is_left_out() -> None:
+def test_a_candidate_within_another_is_left_out():
     coarse = WHOLE._replace(recipe="weights_wi4")
     few, narrow = WHOLE._replace(layers=3), WHOLE._replace(heads=6, vocabulary_size=8000)
     assert select_uncontained([few, coarse, narrow, WHOLE]) == [WHOLE]
     assert select_uncontained([few, narrow, coarse]) == [coarse, narrow, few]
 
 
-def test_those_chosen_are_far_from_one_another() -> None:
+def test_those_chosen_are_far_from_one_another():
     half, quarter = WHOLE._replace(units=768), WHOLE._replace(units=384)
     few = WHOLE._replace(layers=3, heads=3)
     assert capacity(WHOLE) - capacity(few) == distance(WHOLE, few) == 2

@@ -1,7 +1,5 @@
 """Which limits are valid, what they allow, and the messages about limits that cannot be met."""
 
-from pathlib import Path
-
 import pytest
 
 from components.dsl.errors import InputError
@@ -21,16 +19,15 @@ LIMITS = Limits(megabytes=3.0, milliseconds=2.0, min_share=0.96)
         ((3.0, None, 1.5), "--min-share must be from 0 to 1, got 1.5"),
     ],
 )
-def test_refuses_invalid_limits(options: tuple[float, ...], message: str) -> None:
+def test_refuses_invalid_limits(options, message):
     with pytest.raises(InputError) as caught:
         Limits.of(*options)
     assert str(caught.value) == message
 
 
-def test_a_measure_without_a_limit_is_allowed() -> None:
+def test_a_measure_without_a_limit_is_allowed():
     assert Limits.of(None, None, None) is None
     limits = Limits.of(None, 2.0, None)
-    assert limits is not None
     assert limits.min_share == 0.95
     assert limits.bounds() == {"milliseconds": 2.0}
     assert limits.allow({"megabytes": 1e9, "milliseconds": 2.0})
@@ -56,12 +53,12 @@ def test_a_measure_without_a_limit_is_allowed() -> None:
         ),
     ],
 )
-def test_refuses_a_job_that_cannot_be_searched(tmp_path: Path, text: str, message: str) -> None:
+def test_refuses_a_job_that_cannot_be_searched(tmp_path, text, message):
     with pytest.raises(InputError, match=message):
         check_limited(load(tmp_path, text))
 
 
-def test_a_miss_names_the_nearest_file_and_the_excess() -> None:
+def test_a_miss_names_the_nearest_file_and_the_excess():
     small = {"megabytes": 3.5, "milliseconds": 1.0}
     assert unmet_limits({"small": small, "fits": {"megabytes": 3.0, "milliseconds": 2.0}}, LIMITS) == []
     (miss,) = unmet_limits({"small": small, "large": {"megabytes": 9.0, "milliseconds": 1.5}}, LIMITS)
@@ -71,7 +68,7 @@ def test_a_miss_names_the_nearest_file_and_the_excess() -> None:
     assert two[1].describe().endswith("the fastest file, slow, takes 4 ms, 2 too many")
 
 
-def test_two_limits_that_no_candidate_meets_at_once() -> None:
+def test_two_limits_that_no_candidate_meets_at_once():
     weights = {
         "slow": {"megabytes": 2.0, "milliseconds": 2.5},
         "large": {"megabytes": 9.0, "milliseconds": 1.0},
@@ -80,7 +77,7 @@ def test_two_limits_that_no_candidate_meets_at_once() -> None:
     assert miss.describe() == "--max-milliseconds 2 cannot be met: slow, the nearest, has 2.5 of them, 0.5 too many"
 
 
-def test_limits_that_a_trained_model_violates() -> None:
+def test_limits_that_a_trained_model_violates():
     assert violated_limits("best", {"megabytes": 3.0, "milliseconds": 2.0, "share": 0.96}, LIMITS) == []
     (miss,) = violated_limits("best", {"megabytes": 3.0, "milliseconds": 2.0, "share": 0.92}, LIMITS)
     assert miss.describe() == "--min-share 0.96 cannot be met: the best model, best, keeps 0.920, 0.04 too little"

@@ -1,8 +1,5 @@
 """What steady steps take, whatever was compiled between them."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from keras_bert.data.records import read_features
@@ -10,17 +7,14 @@ from keras_bert.options.compression import Student
 from keras_bert.options.training import Training
 from plugins.search.artifacts import TrainingCost
 from plugins.search.measure_distillation import _steady, measure_distillation
-from tests.components.tuning_job import Line
 
 
-def test_a_step_that_compiles_is_not_steady() -> None:
+def test_a_step_that_compiles_is_not_steady():
     assert _steady([9.0, 1.0, 2.0, 8.0, 3.0, 2.0]) == (pytest.approx(2.0), 6)
     assert _steady([5.0, 1.0]) == (1.0, 2)
 
 
-def test_steps_are_made_and_nothing_is_kept(
-    line: Callable[[str], Line], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_steps_are_made_and_nothing_is_kept(line, tmp_path, monkeypatch):
     artifacts, output = line("classification"), TrainingCost(tmp_path / "cost")
     monkeypatch.setattr("plugins.search.measure_distillation._STEPS", 3)
     output.path.mkdir()

@@ -1,12 +1,10 @@
 """A file that nobody trained weighs what the trained one does, but for vectors that happen to be equal there."""
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from components.artifacts.measurements import FileFootprint, Latency
+from components.artifacts.measurements import Latency
 from components.artifacts.standard import EdgeModel, Model
 from components.export_model import export_model
 from components.quantize import quantize
@@ -19,7 +17,7 @@ from tests.components.tuning_job import LENGTH, QUANTIZATION, Line
 Lines = Callable[[str], Line]
 
 
-def measured(line: Line, folder: Path, **given: Any) -> dict[str, FileFootprint]:
+def measured(line, folder, **given):
     """What the step writes."""
     output = Latency(folder / "latency")
     output.path.mkdir()
@@ -30,7 +28,7 @@ def measured(line: Line, folder: Path, **given: Any) -> dict[str, FileFootprint]
 
 
 @pytest.mark.long
-def test_as_many_bytes_as_the_trained_file_has(line: Lines, tmp_path: Path) -> None:
+def test_as_many_bytes_as_the_trained_file_has(line, tmp_path):
     artifacts = line("classification")
     quantized, edge = Model(tmp_path / "quantized"), EdgeModel(tmp_path / "edge")
     given = {"examples": artifacts.examples, "quantization": QUANTIZATION}

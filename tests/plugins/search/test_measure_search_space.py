@@ -1,7 +1,5 @@
 """The search space of a teacher: its shape, and the vocabularies that its rows need."""
 
-from pathlib import Path
-
 from components.artifacts.standard import Model, TaskExamples, Vocabulary
 from components.sources.table import TableSource
 from plugins.search.artifacts import SearchSpace
@@ -9,7 +7,7 @@ from plugins.search.measure_search_space import measure_search_space
 from tests.components.labelled_rows import ingest_source
 
 
-def test_a_shape_and_sizes_with_the_share_of_validation_that_they_keep(checkpoint: Path, tmp_path: Path) -> None:
+def test_a_shape_and_sizes_with_the_share_of_validation_that_they_keep(checkpoint, tmp_path):
     # The vocabulary: five special tokens, twelve words, and a question mark, which is a character.
     for split, words in (("train", "cow cow cow hen hen owl fox"), ("dev", "cow cow hen owl elm"), ("test", "oak oak")):
         lines = "".join(f"{word}\tab\n" for word in words.split())

@@ -1,7 +1,5 @@
 """What the table `[search]` may not say."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, refusal
@@ -39,9 +37,9 @@ from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, refusal
         ("search.distillation.epochs=[nan]", "search.distillation.epochs.0 must be a finite number, got nan"),
     ],
 )
-def test_refuses_value(tmp_path: Path, override: str, message: str) -> None:
+def test_refuses_value(tmp_path, override, message):
     assert refusal(tmp_path, CHECKPOINT + EXAMPLES, override).startswith(message.removesuffix("..."))
 
 
-def test_is_left_out_without_examples(tmp_path: Path) -> None:
+def test_is_left_out_without_examples(tmp_path):
     assert refusal(tmp_path, CORPUS, "search.finalists=2").startswith("search must be left out without [examples]")

@@ -7,9 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -65,7 +62,7 @@ learning_rate = [1e-3, 3e-2]
 SPACE = ["fine_tuning.learning_rate", "pooling", "distillation.learning_rate", "student.num_layers"]
 
 
-def command(folder: Path, *more: str) -> list[str]:
+def command(folder, *more):
     budget = ["--trials", "2", "--seeds", "2", "--minutes", "60"]
     return [
         "search",
@@ -78,7 +75,7 @@ def command(folder: Path, *more: str) -> list[str]:
     ]
 
 
-def executions(folder: Path) -> list[tuple[str, str, str]]:
+def executions(folder):
     """Component, key and state of all steps of all runs."""
     store = Store(folder / "root", create=False)
     try:
@@ -88,7 +85,7 @@ def executions(folder: Path) -> list[tuple[str, str, str]]:
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def job(tmp_path_factory):
     """A search that was killed in the midst of its second training, and gone on with."""
     folder = tmp_path_factory.mktemp("search")
     # A checkpoint without a pooler: one of the two poolings cannot be trained.
@@ -108,17 +105,16 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def trained(folder: Path) -> list[Path]:
+def trained(folder):
     return list((folder / "root/artifacts/fine_tune").glob("*"))
 
 
 @pytest.fixture(scope="module")
-def content(job: Path) -> dict[str, Any]:
-    actual_content: dict[str, Any] = json.loads((job / "root/searched/tuned/search.json").read_text())
-    return actual_content
+def content(job):
+    return json.loads((job / "root/searched/tuned/search.json").read_text())
 
 
-def test_both_models_were_searched_and_nothing_ran_twice(job: Path, content: dict[str, Any]) -> None:
+def test_both_models_were_searched_and_nothing_ran_twice(job, content):
     for stage in content["stages"].values():
         assert len(stage["trials"]) == 2
         assert len({json.dumps(trial["values"]) for trial in stage["trials"]}) == 2
@@ -129,14 +125,14 @@ def test_both_models_were_searched_and_nothing_ran_twice(job: Path, content: dic
     assert not {"evaluate", "push", "export_model"} & {component for component, _ in made}, "no test row was scored"
 
 
-def test_the_same_command_finds_everything_done(job: Path, content: dict[str, Any]) -> None:
+def test_the_same_command_finds_everything_done(job, content):
     before = len([one for one in executions(job) if one[2] == "ran"])
     assert main(command(job)) == 0
     assert len([one for one in executions(job) if one[2] == "ran"]) == before
     assert json.loads((job / "root/searched/tuned/search.json").read_text()) == content
 
 
-def test_the_winner_is_a_job_whose_trainings_are_done(job: Path, content: dict[str, Any]) -> None:
+def test_the_winner_is_a_job_whose_trainings_are_done(job, content):
     winner = job / "elsewhere" / "winner.toml"
     winner.parent.mkdir()
     shutil.copy(job / "root/searched/tuned/winner.toml", winner)
@@ -149,14 +145,14 @@ def test_the_winner_is_a_job_whose_trainings_are_done(job: Path, content: dict[s
     assert [name for name in after if name in trainings] == [name for name in before if name in trainings]
 
 
-def test_a_training_is_ended_after_one_of_its_validations(tmp_path: Path) -> None:
+def test_a_training_is_ended_after_one_of_its_validations(tmp_path):
     tuning_job.write_checkpoint(tmp_path, num_layers=2)
     tuning_job.write_rows(tmp_path, "classification", count=80)
     (tmp_path / "tuned.toml").write_text(JOB)
     overrides = ["fine_tuning.steps=20000", "fine_tuning.validations=200"]
     settings, root, seen = load_settings(tmp_path / "tuned.toml", overrides), tmp_path / "root", list[float]()
 
-    def end_at_once(validations: Sequence[float]) -> None:
+    def end_at_once(validations):
         seen[:] = validations
         if validations:
             raise StoppedRunError
@@ -171,7 +167,7 @@ def test_a_training_is_ended_after_one_of_its_validations(tmp_path: Path) -> Non
     assert not list((root / ".unfinished").glob("*"))
 
 
-def test_tables_show_the_best_few_and_each_setting(job: Path, content: dict[str, Any]) -> None:
+def test_tables_show_the_best_few_and_each_setting(job, content):
     table = (job / "root/searched/tuned/search.md").read_text()
     for name in SPACE:
         assert f"| {name} |" in table

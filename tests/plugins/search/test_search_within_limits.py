@@ -3,7 +3,6 @@
 import json
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -52,11 +51,11 @@ STOPPED_AT = 5
 _RECORDS = 4000
 
 
-def command(folder: Path, *more: str) -> list[str]:
+def command(folder, *more):
     return ["search", str(folder / "small.toml"), "--root", str(folder / "root"), "--minutes", "60", *more]
 
 
-def write_job(folder: Path) -> Path:
+def write_job(folder):
     tuning_job.write_checkpoint(folder)
     tuning_job.write_rows(folder, "classification", count=80)
     (folder / "small.toml").write_text(JOB)
@@ -64,22 +63,22 @@ def write_job(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def idle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def idle(tmp_path_factory):
     """A job of which nothing has run."""
     return write_job(tmp_path_factory.mktemp("idle"))
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def job(tmp_path_factory):
     """A search that was stopped before its last runs, and gone on with."""
     folder = write_job(tmp_path_factory.mktemp("search"))
     rows = folder / "classification.tsv"
     for word in tuning_job.OTHERS:
         rows.write_text(rows.read_text().replace(f"{word} ", "").replace(f" {word}\t", "\t"))
     arguments = command(folder, "--max-megabytes", str(MEGABYTES), "--max-milliseconds", "1000", "--min-share", "0.01")
-    runs: list[str] = []
+    runs = []
 
-    def stopped(pipeline: Any, *given: Any, **further: Any) -> Any:
+    def stopped(pipeline, *given, **further):
         runs.append(pipeline.name)
         if len(runs) == STOPPED_AT:
             raise KeyboardInterrupt
@@ -93,12 +92,11 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def content(job: Path) -> dict[str, Any]:
-    actual_content: dict[str, Any] = json.loads((job / "root/searched/small-student/search.json").read_text())
-    return actual_content
+def content(job):
+    return json.loads((job / "root/searched/small-student/search.json").read_text())
 
 
-def executions(folder: Path) -> list[tuple[str, str, str]]:
+def executions(folder):
     """Component, key and state of all steps of all runs."""
     store = Store(folder / "root", create=False)
     try:
@@ -109,7 +107,7 @@ def executions(folder: Path) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.long
-def test_candidates_fit_and_the_best_of_a_short_training_wins(content: dict[str, Any]) -> None:
+def test_candidates_fit_and_the_best_of_a_short_training_wins(content):
     (first,) = content["rounds"]
     assert first["share"] == 1 / 3
     assert len(first["scores"]) == content["planned"][0]["candidates"] > 1
@@ -126,7 +124,7 @@ def test_candidates_fit_and_the_best_of_a_short_training_wins(content: dict[str,
 
 
 @pytest.mark.long
-def test_the_winner_is_measured_on_test_rows_and_pushed(job: Path, content: dict[str, Any]) -> None:
+def test_the_winner_is_measured_on_test_rows_and_pushed(job, content):
     winner, pushed = content["rungs"][content["winner"]], Path(content["pushed"])
     assert pushed == job / "root/pushed/small/1"
     # The file is measured with room for its records, of which it holds all.
@@ -147,7 +145,7 @@ def test_the_winner_is_measured_on_test_rows_and_pushed(job: Path, content: dict
 
 
 @pytest.mark.long
-def test_a_table_and_a_plot_show_it(job: Path, content: dict[str, Any]) -> None:
+def test_a_table_and_a_plot_show_it(job, content):
     folder = job / "root/searched/small-student"
     table = (folder / "search.md").read_text()
     for name in content["rungs"]:
@@ -159,7 +157,7 @@ def test_a_table_and_a_plot_show_it(job: Path, content: dict[str, Any]) -> None:
 
 
 @pytest.mark.long
-def test_a_search_that_was_stopped_goes_on(job: Path, content: dict[str, Any]) -> None:
+def test_a_search_that_was_stopped_goes_on(job, content):
     made = [execution[:2] for execution in executions(job) if execution[2] == "ran"]
     assert len(made) == len(set(made)), "no step has run twice"
     arguments = command(job, "--max-megabytes", str(MEGABYTES), "--max-milliseconds", "1000", "--min-share", "0.01")
@@ -170,7 +168,7 @@ def test_a_search_that_was_stopped_goes_on(job: Path, content: dict[str, Any]) -
 
 
 @pytest.mark.long
-def test_limits_that_cannot_be_met(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_limits_that_cannot_be_met(job, capsys):
     assert main(command(job, "--max-megabytes", "0.0235")) == 3
     said = " ".join(capsys.readouterr().err.split())
     assert "--max-megabytes 0.0235 cannot be met: the smallest file, l1-h1-f8-r2-v14-wi4, has 0.026 MB, 0.0025" in said
@@ -192,7 +190,7 @@ def test_limits_that_cannot_be_met(job: Path, capsys: pytest.CaptureFixture[str]
         (["--max-megabytes", "1", "--root", "{file}"], "root must be a folder that can be written to, got"),
     ],
 )
-def test_what_cannot_be_searched(idle: Path, capsys: pytest.CaptureFixture[str], more: list[str], message: str) -> None:
+def test_what_cannot_be_searched(idle, capsys, more, message):
     file = idle / "small.toml"
     assert main(command(idle, *(argument.format(file=file / "root") for argument in more))) == 2
     assert message in " ".join(capsys.readouterr().err.split())

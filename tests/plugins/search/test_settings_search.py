@@ -1,22 +1,18 @@
 """Searches of made-up trainings: what they try, choose and keep, and what a stop costs; needs Optuna."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from components.dsl.component import Node
 from components.dsl.errors import InputError
-from keras_bert.options.training import Training
 from pipeline.job.files import read_tables
 from pipeline.orchestrator.observer import Observer
 from plugins.search.budget import SearchBudget
 from plugins.search.results import as_json
 from plugins.search.settings_search import SettingsSearch
-from plugins.search.study import STARTUP_TRIALS, Sampler
+from plugins.search.study import STARTUP_TRIALS
 from tests.pipeline.settings.texts import CORPUS, EXAMPLES
-from tests.plugins.search.made_up import DIVERGED, SECONDS, VALIDATIONS, MadeUpRuns, Score, peak
+from tests.plugins.search.made_up import DIVERGED, SECONDS, VALIDATIONS, MadeUpRuns, peak
 
 pytestmark = pytest.mark.search
 
@@ -28,10 +24,10 @@ RATE = "fine_tuning.learning_rate"
 class Diary(Observer):
     """Remembers messages."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.messages = list[str]()
 
-    def say(self, text: str) -> None:
+    def say(self, text):
         self.messages.append(text)
 
 
@@ -43,22 +39,12 @@ class Searches:
         monkeypatch: puts made-up runs instead of real ones.
     """
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder, monkeypatch):
         self.root, self._patch, self._folder = folder / "root", monkeypatch, folder
         monkeypatch.setattr("plugins.search.trial._LOOK_SECONDS", 0.0)
         self.diary, self.runs = Diary(), MadeUpRuns(self.root)
 
-    def tune(
-        self,
-        text: str = JOB,
-        *names: str,
-        minutes: float = 20.0,
-        trials: int | None = 8,
-        seeds: int = 2,
-        sampler: Sampler = "tpe",
-        score: Score = peak,
-        **options: Any,
-    ) -> dict[str, Any]:
+    def tune(self, text=JOB, *names, minutes=20.0, trials=8, seeds=2, sampler="tpe", score=peak, **options):
         """The content of `search.json`."""
         self.diary, self.runs = Diary(), MadeUpRuns(self.root, score, **options)
         self._patch.setattr("plugins.search.runs.run_pipeline", self.runs.run_pipeline)
@@ -66,16 +52,15 @@ class Searches:
         (self._folder / "job.toml").write_text(CORPUS + EXAMPLES + text)
         tables, budget = read_tables(self._folder / "job.toml"), SearchBudget.of(minutes, trials, seeds)
         search = SettingsSearch(tables, names, budget, sampler, self.root, self.diary)
-        content: dict[str, Any] = as_json(search.run())
-        return content
+        return as_json(search.run())
 
 
 @pytest.fixture
-def searches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Searches:
+def searches(tmp_path, monkeypatch):
     return Searches(tmp_path, monkeypatch)
 
 
-def test_the_best_settings_win_over_all_seeds(searches: Searches) -> None:
+def test_the_best_settings_win_over_all_seeds(searches):
     content = searches.tune(trials=12)
     teacher = content["stages"]["teacher"]
     finalists = teacher["finalists"]
@@ -92,7 +77,7 @@ def test_the_best_settings_win_over_all_seeds(searches: Searches) -> None:
     assert json.loads(json.dumps(content)) == content
 
 
-def test_no_training_begins_twice_and_the_start_does_not_count(searches: Searches) -> None:
+def test_no_training_begins_twice_and_the_start_does_not_count(searches):
     content = searches.tune()
     teacher = content["stages"]["teacher"]
     whole = [trial for trial in teacher["trials"] if trial["state"] == "done"]
@@ -104,7 +89,7 @@ def test_no_training_begins_twice_and_the_start_does_not_count(searches: Searche
     assert (first, {*others}, last) == ((None, False), {(1, False)}, (1, True)), "parts of the first, and completed"
 
 
-def test_each_run_is_recorded_with_the_settings_of_its_training(searches: Searches) -> None:
+def test_each_run_is_recorded_with_the_settings_of_its_training(searches):
     searches.tune(seeds=1)
     rates = [settings["fine_tuning"]["learning_rate"] for settings in searches.runs.settings]
     assert {rate for _, rate, _ in searches.runs.trained} == {*rates}
@@ -112,10 +97,8 @@ def test_each_run_is_recorded_with_the_settings_of_its_training(searches: Search
 
 
 @pytest.mark.parametrize("stop_at", [1, 2, 4, 10, 12])
-def test_a_search_that_was_stopped_ends_as_one_that_was_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop_at: int
-) -> None:
-    def without_times(content: dict[str, Any]) -> str:
+def test_a_search_that_was_stopped_ends_as_one_that_was_not(tmp_path, monkeypatch, stop_at):
+    def without_times(content):
         for trial in content["stages"]["teacher"]["trials"]:
             trial.pop("seconds")
         return json.dumps({**content, "seconds": 0.0})
@@ -131,14 +114,14 @@ def test_a_search_that_was_stopped_ends_as_one_that_was_not(
     assert parts.runs.trained == [], "a third one trains nothing"
 
 
-def test_more_time_and_trials_go_on_with_those_that_are_there(searches: Searches) -> None:
+def test_more_time_and_trials_go_on_with_those_that_are_there(searches):
     few = searches.tune(trials=4)["stages"]["teacher"]["trials"]
     more = searches.tune(trials=7)["stages"]["teacher"]["trials"]
     assert (len(few), len(more)) == (4, 7)
     assert more[:4] == few
 
 
-def test_bad_trainings_are_pruned_in_the_middle(searches: Searches) -> None:
+def test_bad_trainings_are_pruned_in_the_middle(searches):
     content = searches.tune(trials=16)
     trials = content["stages"]["teacher"]["trials"]
     pruned = [trial for trial in trials if trial["state"] == "pruned"]
@@ -152,7 +135,7 @@ def test_bad_trainings_are_pruned_in_the_middle(searches: Searches) -> None:
     assert not names & {str(trial["number"]) for trial in pruned}
 
 
-def test_trainings_on_pairs_are_pruned_by_their_own_validations(searches: Searches) -> None:
+def test_trainings_on_pairs_are_pruned_by_their_own_validations(searches):
     pytest.importorskip("plugins.few_shot")
     few_shot = "[few_shot]\npairs = 4\n[fine_tuning]\nlearning_rate = 5e-5\nprecision = 'float32'\n"
     content = searches.tune(few_shot, RATE, trials=STARTUP_TRIALS + 1)
@@ -162,15 +145,15 @@ def test_trainings_on_pairs_are_pruned_by_their_own_validations(searches: Search
     assert all(len(trial["validations"]) == VALIDATIONS for trial in done), "those of the head are none"
 
 
-def test_a_random_search_prunes_nothing_and_stands_beside(searches: Searches) -> None:
+def test_a_random_search_prunes_nothing_and_stands_beside(searches):
     searches.tune(trials=4)
     content = searches.tune(trials=16, sampler="random")
     assert {trial["state"] for trial in content["stages"]["teacher"]["trials"]} == {"done"}
     assert sorted(folder.name for folder in (searches.root / "searched").iterdir()) == ["model", "model-random"]
 
 
-def test_values_that_diverge_are_rejected_and_never_win(searches: Searches) -> None:
-    def score(node: Node, training: Training) -> float:
+def test_values_that_diverge_are_rejected_and_never_win(searches):
+    def score(node, training):
         if training.learning_rate > 1e-4:
             raise ArithmeticError
         return peak(node, training)
@@ -183,8 +166,8 @@ def test_values_that_diverge_are_rejected_and_never_win(searches: Searches) -> N
     assert content["stages"]["teacher"]["winner"]["values"][RATE] <= 1e-4
 
 
-def test_values_that_a_training_refuses_are_rejected_whatever_runs_other_machines_start(searches: Searches) -> None:
-    def refuse(node: Node, training: Training) -> float:
+def test_values_that_a_training_refuses_are_rejected_whatever_runs_other_machines_start(searches):
+    def refuse(node, training):
         if training.learning_rate > 1e-4:
             raise InputError("fine_tuning.learning_rate must be lower")
         return peak(node, training)
@@ -195,8 +178,8 @@ def test_values_that_a_training_refuses_are_rejected_whatever_runs_other_machine
     assert {trial["reason"] for trial in rejected} == {"fine_tuning.learning_rate must be lower"}
 
 
-def test_settings_that_diverge_with_another_seed_are_no_finalists(searches: Searches) -> None:
-    def score(node: Node, training: Training) -> float:
+def test_settings_that_diverge_with_another_seed_are_no_finalists(searches):
+    def score(node, training):
         if training.seed == 1 and training.learning_rate != 5e-5:
             raise ArithmeticError
         return peak(node, training)
@@ -206,21 +189,21 @@ def test_settings_that_diverge_with_another_seed_are_no_finalists(searches: Sear
     assert content["values"] == {}
 
 
-def test_the_own_settings_of_a_job_that_diverge_are_an_error(searches: Searches) -> None:
-    def score(node: Node, training: Training) -> float:
+def test_the_own_settings_of_a_job_that_diverge_are_an_error(searches):
+    def score(node, training):
         raise ArithmeticError
 
     with pytest.raises(Exception, match=DIVERGED.format("fine_tune").split("\n")[0]):
         searches.tune(score=score)
 
 
-def test_equal_settings_leave_the_job_as_it_is(searches: Searches) -> None:
+def test_equal_settings_leave_the_job_as_it_is(searches):
     content = searches.tune(trials=3, score=lambda node, training: 0.5)
     assert content["stages"]["teacher"]["winner"]["name"] == "job"
     assert content["values"] == {}
 
 
-def test_another_job_space_data_or_sampler_begins_another_study(searches: Searches) -> None:
+def test_another_job_space_data_or_sampler_begins_another_study(searches):
     first = searches.tune(trials=2)
     for text, names, version in (
         (JOB + "epochs = 2.0\n", (), ""),
@@ -236,7 +219,7 @@ def test_another_job_space_data_or_sampler_begins_another_study(searches: Search
     assert again["stages"] == first["stages"]
 
 
-def test_a_small_space_ends_when_all_of_it_was_tried(searches: Searches) -> None:
+def test_a_small_space_ends_when_all_of_it_was_tried(searches):
     text = JOB + "[search.fine_tuning]\nbatch_size = [16, 32, 64]\n"
     content = searches.tune(text, "fine_tuning.batch_size", trials=50)
     sizes = [trial["values"]["fine_tuning.batch_size"] for trial in content["stages"]["teacher"]["trials"]]
@@ -244,26 +227,26 @@ def test_a_small_space_ends_when_all_of_it_was_tried(searches: Searches) -> None
     assert "hardly any values are left" in "\n".join(searches.diary.messages)
 
 
-def test_the_job_may_lie_outside_of_its_own_space(searches: Searches) -> None:
+def test_the_job_may_lie_outside_of_its_own_space(searches):
     text = JOB + "[search.fine_tuning]\nlearning_rate = [8e-5, 2e-4]\n"
     content = searches.tune(text, RATE, trials=6)
     assert content["stages"]["teacher"]["winner"]["name"] != "job"
     assert all(8e-5 <= trial["values"][RATE] <= 2e-4 for trial in content["stages"]["teacher"]["trials"])
 
 
-def test_the_time_ends_the_search_and_keeps_some_for_the_seeds(searches: Searches) -> None:
+def test_the_time_ends_the_search_and_keeps_some_for_the_seeds(searches):
     content = searches.tune(minutes=6.0, trials=None)
     assert 180 < content["seconds"] <= 360
     assert len(content["stages"]["teacher"]["finalists"]) == 4
 
 
-def test_a_time_that_is_too_short_is_refused_after_the_own_settings(searches: Searches) -> None:
+def test_a_time_that_is_too_short_is_refused_after_the_own_settings(searches):
     with pytest.raises(InputError, match=r"^--minutes must be at least 1.4 for this job, .*, got 1;"):
         searches.tune(minutes=1.0, trials=None)
     assert len(searches.runs.trained) == 1
 
 
-def test_the_student_is_searched_after_the_teacher_and_learns_from_the_best_one(searches: Searches) -> None:
+def test_the_student_is_searched_after_the_teacher_and_learns_from_the_best_one(searches):
     content = searches.tune(JOB + STUDENT, trials=5, minutes=60.0)
     assert [*content["stages"]] == ["teacher", "student"]
     teacher, student = content["stages"].values()
@@ -277,7 +260,7 @@ def test_the_student_is_searched_after_the_teacher_and_learns_from_the_best_one(
     assert rate == teacher["finalists"][teacher["winner"]["name"]]["values"][RATE]
 
 
-def test_the_student_alone_learns_from_the_teacher_of_the_job_whose_time_does_not_count(searches: Searches) -> None:
+def test_the_student_alone_learns_from_the_teacher_of_the_job_whose_time_does_not_count(searches):
     content = searches.tune(JOB + STUDENT, "distillation.learning_rate", trials=3)
     teachers = [entry for entry in searches.runs.trained if entry[0] == "fine_tune"]
     assert teachers == [("fine_tune", 5e-5, 0), ("fine_tune", 5e-5, 1)]
@@ -285,7 +268,7 @@ def test_the_student_alone_learns_from_the_teacher_of_the_job_whose_time_does_no
     assert content["seconds"] == pytest.approx(2 * SECONDS * whole)
 
 
-def test_the_best_few_are_scored_as_they_are_shipped(searches: Searches) -> None:
+def test_the_best_few_are_scored_as_they_are_shipped(searches):
     text = JOB + "[quantization]\npost_training = true\n"
     content = searches.tune(text, trials=2)["stages"]["teacher"]
     assert content["later"] == ["quantization"]
@@ -294,7 +277,7 @@ def test_the_best_few_are_scored_as_they_are_shipped(searches: Searches) -> None
     assert finalist["score"]["seeds"][0] == pytest.approx(trial["score"] - 0.01)
 
 
-def test_two_searches_of_a_job_do_not_run_at_once(searches: Searches) -> None:
+def test_two_searches_of_a_job_do_not_run_at_once(searches):
     searches.tune(trials=1)
     with (searches.root / "searched" / "model" / "lock").open("a+") as lock:
         import fcntl
@@ -305,7 +288,7 @@ def test_two_searches_of_a_job_do_not_run_at_once(searches: Searches) -> None:
     assert len(searches.tune(trials=2)["stages"]["teacher"]["trials"]) == 2
 
 
-def test_shares_of_variance_need_many_trials(searches: Searches) -> None:
+def test_shares_of_variance_need_many_trials(searches):
     few = searches.tune(trials=8, sampler="random")["stages"]["teacher"]["settings"]
     assert {setting["importance"] for setting in few.values()} == {None}
     many = searches.tune(trials=30, minutes=60.0, sampler="random")["stages"]["teacher"]["settings"]

@@ -1,15 +1,12 @@
 """Arithmetic of sizes and times against numbers by hand, and what measurements make of it."""
 
-from pathlib import Path
-
 import pytest
 
-from plugins.search.candidates import Candidate
 from plugins.search.sizes import Footprint, count_operations, predict_all, reduce_footprint, weights_bytes
 from tests.plugins.search.grids import WHOLE, grid
 
 
-def test_bytes_of_a_layer_and_a_table(tmp_path: Path) -> None:
+def test_bytes_of_a_layer_and_a_table(tmp_path):
     candidates = grid(tmp_path)
     one, two = WHOLE._replace(layers=1), WHOLE._replace(layers=2)
     table = 30000 * 384
@@ -22,7 +19,7 @@ def test_bytes_of_a_layer_and_a_table(tmp_path: Path) -> None:
     assert weights_bytes(candidates.config(coarse), coarse) == expected + 30000 * 128 + 4 * 128 * 384
 
 
-def test_operations_of_narrower_blocks(tmp_path: Path) -> None:
+def test_operations_of_narrower_blocks(tmp_path):
     candidates = grid(tmp_path)
     candidate = WHOLE._replace(layers=2, heads=6, units=768)
     assert count_operations(candidates.config(candidate), 10) == 2 * (
@@ -30,10 +27,10 @@ def test_operations_of_narrower_blocks(tmp_path: Path) -> None:
     )
 
 
-def test_lines_through_two_files_give_the_third(tmp_path: Path) -> None:
+def test_lines_through_two_files_give_the_third(tmp_path):
     candidates, length = grid(tmp_path), 32
 
-    def weigh(candidate: Candidate) -> Footprint:
+    def weigh(candidate):
         config = candidates.config(candidate)
         size = weights_bytes(config, candidate) + 20_000 + 3_000 * candidate.layers
         return Footprint(size / 1e6, 0.1 + 1e-8 * count_operations(config, length))
@@ -46,7 +43,7 @@ def test_lines_through_two_files_give_the_third(tmp_path: Path) -> None:
         assert predicted[chosen] == pytest.approx(weigh(chosen))
 
 
-def test_what_was_measured_is_believed_with_any_vocabulary(tmp_path: Path) -> None:
+def test_what_was_measured_is_believed_with_any_vocabulary(tmp_path):
     candidates = grid(tmp_path)
     predicted = predict_all(candidates, {WHOLE: Footprint(23.0, 5.0)}, 32)
     assert predicted[WHOLE] == Footprint(23.0, 5.0)
@@ -55,7 +52,7 @@ def test_what_was_measured_is_believed_with_any_vocabulary(tmp_path: Path) -> No
     assert reduce_footprint(Footprint(9.0, 1.0), half, 30000).megabytes == pytest.approx(9.0 - 22000 * 128 * 2 / 1e6)
 
 
-def test_a_clock_that_runs_backwards_makes_no_candidate_faster_than_the_slowest(tmp_path: Path) -> None:
+def test_a_clock_that_runs_backwards_makes_no_candidate_faster_than_the_slowest(tmp_path):
     candidates = grid(tmp_path)
     small, large = candidates.ends("weights_wi4")
     predicted = predict_all(candidates, {small: Footprint(5.0, 2.0), large: Footprint(20.0, 1.0)}, 32)

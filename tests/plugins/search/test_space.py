@@ -1,31 +1,29 @@
 """What may be searched in a job, which values are tried, and what is refused."""
 
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from components.dsl.errors import InputError
 from pipeline.job.files import make_settings, read_tables
-from plugins.search.space import Dimension, SearchStage, apply_values, find_space
+from plugins.search.space import Dimension, apply_values, find_space
 from tests.pipeline.settings.texts import CORPUS, EXAMPLES
 
 STUDENT = "[student]\nlayers = [0, 1]\n"
 
 
-def space_of(folder: Path, text: str, *names: str) -> dict[SearchStage, tuple[Dimension, ...]]:
+def space_of(folder, text, *names):
     """The space of a job with an encoder of two layers."""
     (folder / "job.toml").write_text(CORPUS + EXAMPLES + text)
     tables = read_tables(folder / "job.toml")
     return find_space(tables, make_settings(tables), names)
 
 
-def values_of(space: dict[SearchStage, tuple[Dimension, ...]], stage: SearchStage) -> dict[str, Any]:
+def values_of(space, stage):
     return {one.name: one.values for one in space[stage]}
 
 
-def test_the_usual_values_lie_around_those_of_the_job(tmp_path: Path) -> None:
+def test_the_usual_values_lie_around_those_of_the_job(tmp_path):
     text = "task = 'regression'\n[fine_tuning]\nlearning_rate = 2e-4\nepochs = 3\nbatch_size = 8\nlayer_decay = 0.6\n"
     space = space_of(tmp_path, text)
     assert values_of(space, "teacher") == {
@@ -40,7 +38,7 @@ def test_the_usual_values_lie_around_those_of_the_job(tmp_path: Path) -> None:
     assert defaults == ["mean", 2e-4, 3.0, 8, 0.6]
 
 
-def test_a_student_has_a_space_of_its_own_with_its_depth(tmp_path: Path) -> None:
+def test_a_student_has_a_space_of_its_own_with_its_depth(tmp_path):
     space = space_of(tmp_path, STUDENT + "[distillation]\nsteps = 9\nlearning_rate = 1e-4\n")
     assert values_of(space, "student") == {
         "distillation.learning_rate": (2e-5, 5e-4),
@@ -52,7 +50,7 @@ def test_a_student_has_a_space_of_its_own_with_its_depth(tmp_path: Path) -> None
     assert {one.name for one in space["student"] if one.is_whole} == {"distillation.steps"}
 
 
-def test_values_that_the_job_cannot_have_are_left_out(tmp_path: Path) -> None:
+def test_values_that_the_job_cannot_have_are_left_out(tmp_path):
     text = "[pretraining_rows]\nobjective = 'none'\n[fine_tuning]\nbatch_size = 2\naccumulation = 2\n"
     values = values_of(space_of(tmp_path, text), "teacher")
     assert "pooling" not in values, "without pairs nothing trains the pooler"
@@ -61,11 +59,11 @@ def test_values_that_the_job_cannot_have_are_left_out(tmp_path: Path) -> None:
     assert "student.num_layers" not in values_of(space_of(tmp_path, floats), "student")
 
 
-def test_tasks_that_read_tokens_have_no_pooling(tmp_path: Path) -> None:
+def test_tasks_that_read_tokens_have_no_pooling(tmp_path):
     assert "pooling" not in values_of(space_of(tmp_path, "task = 'token_classification'\n"), "teacher")
 
 
-def test_the_table_narrows_the_space_and_names_choose_from_it(tmp_path: Path) -> None:
+def test_the_table_narrows_the_space_and_names_choose_from_it(tmp_path):
     text = "[search]\npooling = ['mean']\n[search.fine_tuning]\nlearning_rate = [1e-5, 2e-4]\nbatch_size = [16, 32]\n"
     values = values_of(space_of(tmp_path, text), "teacher")
     assert values["fine_tuning.learning_rate"] == (1e-5, 2e-4)
@@ -115,7 +113,7 @@ RATE = "search.fine_tuning.learning_rate"
         ),
     ],
 )
-def test_what_cannot_be_searched(tmp_path: Path, text: str, message: str) -> None:
+def test_what_cannot_be_searched(tmp_path, text, message):
     with pytest.raises(InputError) as caught:
         space_of(tmp_path, text)
     assert str(caught.value).startswith(message)
@@ -130,12 +128,12 @@ def test_what_cannot_be_searched(tmp_path: Path, text: str, message: str) -> Non
         ("[search]\npooling = ['mean']", "pooling", "--space and [search] must leave a setting with several values"),
     ],
 )
-def test_names_of_what_cannot_be_searched(tmp_path: Path, text: str, name: str, message: str) -> None:
+def test_names_of_what_cannot_be_searched(tmp_path, text, name, message):
     with pytest.raises(InputError, match=re.escape(message)):
         space_of(tmp_path, text, name)
 
 
-def test_values_are_rounded_and_stay_in_their_range() -> None:
+def test_values_are_rounded_and_stay_in_their_range():
     rate = Dimension.of("fine_tuning.learning_rate", (1.25e-5, 1e-3), 1e-4)
     assert [rate.round(value) for value in (1.2345e-4, 1.251e-5, 9.999e-4)] == [1.2e-4, 1.3e-5, 1e-3]
     assert rate.round(1.2501e-5) == 1.3e-5
@@ -144,7 +142,7 @@ def test_values_are_rounded_and_stay_in_their_range() -> None:
     assert (steps.round(1234), rate.allows(1e-5), rate.allows(1e-3)) == (1234, False, True)
 
 
-def test_the_tables_of_a_job_stay_as_they_are() -> None:
+def test_the_tables_of_a_job_stay_as_they_are():
     tables = {"fine_tuning": {"epochs": 1.0}}
     changed = apply_values(tables, {"fine_tuning.epochs": 2.0, "distillation.epochs": 3.0})
     assert changed == {"fine_tuning": {"epochs": 2.0}, "distillation": {"epochs": 3.0}}

@@ -1,8 +1,5 @@
 """A search whose steps are made up: what it asks for in which order, and what it refuses when."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from components.artifacts.measurements import FileFootprint, Latency
@@ -19,7 +16,7 @@ from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load
 from tests.plugins.search.grids import WHOLE, grid, job, make_bounds
 
 SECONDS = 10.0
-CONTENTS: dict[str, tuple[str, Any, Any]] = {
+CONTENTS = {
     "measure_search_space": ("search_space", SearchSpace, make_bounds()),
     "validate": ("validation", Validation, ValidationScore("accuracy", 0.9, 100)),
     "measure_footprint": ("latency", Latency, {"file": FileFootprint(1_000_000, {"128": 1.0})}),
@@ -30,16 +27,16 @@ CONTENTS: dict[str, tuple[str, Any, Any]] = {
 class Steps:
     """Steps that take ten seconds each and say what `CONTENTS` has; remembers what ran, the teacher's steps aside."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.ran, self._folder = list[str](), folder
 
-    def run_pipeline(self, pipeline: Any, *_: Any, **__: Any) -> Any:
+    def run_pipeline(self, pipeline, *_, **__):
         """In place of `run_pipeline`."""
         steps = [self._step(node) for node in pipeline.nodes if node.component.name in CONTENTS]
         self.ran += [step.name for step in steps]
         return RunResult(1, self._folder, "done", tuple(steps))
 
-    def _step(self, node: Any) -> StepResult:
+    def _step(self, node):
         output, kind, content = CONTENTS[node.component.name]
         artifact = kind(self._folder / node.name / str(len(self.ran)))
         artifact.path.mkdir(parents=True)
@@ -47,9 +44,7 @@ class Steps:
         return StepResult(node.name, "ran", SECONDS, {output: artifact}, worked=SECONDS)
 
 
-def test_a_time_that_is_too_short_is_told_before_all_recipes_are_weighed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_time_that_is_too_short_is_told_before_all_recipes_are_weighed(tmp_path, monkeypatch):
     steps = Steps(tmp_path)
     monkeypatch.setattr("plugins.search.runs.run_pipeline", steps.run_pipeline)
     search = StudentSearch(job(tmp_path), Limits(8.0, None, 0.9), SearchBudget(180.0, None, 1), tmp_path, Observer())
@@ -62,7 +57,7 @@ def test_a_time_that_is_too_short_is_told_before_all_recipes_are_weighed(
     assert search.runs.spent == 5 * SECONDS
 
 
-def test_the_version_before_is_no_bar_for_what_a_search_pushes(tmp_path: Path) -> None:
+def test_the_version_before_is_no_bar_for_what_a_search_pushes(tmp_path):
     text = "[evaluation]\nmax_regression = 1.0\nmin_score = 50.0\n"
     wiring = StudentWiring(job(tmp_path, text))
     outputs = wiring.push_winner(WHOLE._replace(layers=2), grid(tmp_path, text), tmp_path, None)
@@ -73,21 +68,17 @@ def test_the_version_before_is_no_bar_for_what_a_search_pushes(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("table", "limit"), [("", 0.042), ("max_megabytes = 0.04", 0.04), ("max_megabytes = 1", 0.042)]
 )
-def test_the_limit_of_megabytes_counts_for_the_pushed_file_with_its_records(
-    tmp_path: Path, table: str, limit: float
-) -> None:
+def test_the_limit_of_megabytes_counts_for_the_pushed_file_with_its_records(tmp_path, table, limit):
     text = f"[evaluation]\n{table}\n"
     wiring = StudentWiring(job(tmp_path, text))
     outputs = wiring.push_winner(WHOLE._replace(layers=2), grid(tmp_path, text), tmp_path, 0.042)
     assert outputs.evaluation.node.values["thresholds"].max_megabytes == limit
 
 
-def test_its_runs_belong_together_and_the_last_one_completes_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recorded: list[tuple[int | None, bool]] = []
+def test_its_runs_belong_together_and_the_last_one_completes_them(tmp_path, monkeypatch):
+    recorded = []
 
-    def run_pipeline(*_: Any, part_of: int | None, is_whole: bool = True, **__: Any) -> RunResult:
+    def run_pipeline(*_, part_of, is_whole=True, **__):
         recorded.append((part_of, is_whole))
         return RunResult(6 + len(recorded), tmp_path, "done", ())
 

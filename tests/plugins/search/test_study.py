@@ -3,7 +3,6 @@
 import contextlib
 import sqlite3
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -17,13 +16,11 @@ RATE = Dimension.of("fine_tuning.learning_rate", (1e-5, 1e-3), 1e-4)
 SIZE = Dimension.of("fine_tuning.batch_size", (32, 16), 32)
 
 
-def open_study(folder: Path, name: str = "teacher") -> Study:
+def open_study(folder, name="teacher"):
     return Study(folder, name, (RATE, SIZE), "tpe")
 
 
-def test_without_optuna_one_line_names_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_optuna_one_line_names_what_to_install(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(
         InputError, match=r"^a search for settings needs Optuna, which is not installed: pip install 'optuna>="
@@ -60,9 +57,7 @@ def test_without_optuna_one_line_names_what_to_install(
         ),
     ],
 )
-def test_bad_input_is_refused_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, arguments: list[str], message: str
-) -> None:
+def test_bad_input_is_refused_in_one_line(tmp_path, capsys, text, arguments, message):
     (tmp_path / "job.toml").write_text(text)
     assert main(["search", str(tmp_path / "job.toml"), "--root", str(tmp_path / "root"), *arguments]) == 2
     assert capsys.readouterr().err == message.format(folder=tmp_path)
@@ -70,12 +65,10 @@ def test_bad_input_is_refused_in_one_line(
 
 
 @pytest.mark.search
-def test_a_stopped_trial_goes_on_with_its_values_and_validations(tmp_path: Path) -> None:
+def test_a_stopped_trial_goes_on_with_its_values_and_validations(tmp_path):
     trial = open_study(tmp_path).propose()
-    assert trial is not None
     trial.report([0.5])
     again = open_study(tmp_path).propose()
-    assert again is not None
     assert (again.number, again.values) == (trial.number, trial.values)
     again.report([0.5, 0.6])
     again.end("done", {"step": 2.0}, 0.7)
@@ -85,24 +78,22 @@ def test_a_stopped_trial_goes_on_with_its_values_and_validations(tmp_path: Path)
 
 
 @pytest.mark.search
-def test_a_trial_whose_values_are_incomplete_is_no_trial(tmp_path: Path) -> None:
+def test_a_trial_whose_values_are_incomplete_is_no_trial(tmp_path):
     study = open_study(tmp_path)
     study._study.ask({RATE.name: study._distributions()[RATE.name]})
     trial = open_study(tmp_path).propose()
-    assert trial is not None
     assert trial.values.keys() == {RATE.name, SIZE.name}
     assert trial.number == 1
 
 
 @pytest.mark.search
-def test_a_median_needs_some_trials(tmp_path: Path) -> None:
+def test_a_median_needs_some_trials(tmp_path):
     study = open_study(tmp_path)
     study.add_baseline(0.8, [0.7, 0.8])
     study.add_baseline(0.8, [0.7, 0.8])
     states = []
     for score in (0.5, 0.6, 0.7, 0.8, 0.1, 0.9):
         trial = study.propose()
-        assert trial is not None
         is_pruned = trial.report([score])
         states.append(is_pruned)
         trial.end("pruned" if is_pruned else "done", {}, score)
@@ -111,7 +102,7 @@ def test_a_median_needs_some_trials(tmp_path: Path) -> None:
 
 
 @pytest.mark.search
-def test_a_file_that_is_no_storage_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_file_that_is_no_storage_is_refused_in_one_line(tmp_path):
     (tmp_path / STUDIES_FILE).write_bytes(b"no database" * 1000)
     rule = (
         rf"^{tmp_path}/{STUDIES_FILE} must be a file that can be read and written, got: .*; move it away to start over$"
@@ -132,9 +123,8 @@ def test_a_file_that_is_no_storage_is_refused_in_one_line(tmp_path: Path) -> Non
         ("trials", "number = 7"),
     ],
 )
-def test_a_damaged_trial_is_refused_in_one_line(tmp_path: Path, table: str, change: str) -> None:
+def test_a_damaged_trial_is_refused_in_one_line(tmp_path, table, change):
     trial = open_study(tmp_path).propose()
-    assert trial is not None
     trial.end("done", {"step": 2.0}, 0.7)
     with contextlib.closing(sqlite3.connect(tmp_path / STUDIES_FILE)) as connection, connection:
         connection.execute(f"UPDATE {table} SET {change}")
@@ -144,7 +134,7 @@ def test_a_damaged_trial_is_refused_in_one_line(tmp_path: Path, table: str, chan
 
 
 @pytest.mark.search
-def test_a_folder_with_signs_of_a_url(tmp_path: Path) -> None:
+def test_a_folder_with_signs_of_a_url(tmp_path):
     folder = tmp_path / "a?b=c%20d#e"
     folder.mkdir()
     assert open_study(folder).propose() is not None

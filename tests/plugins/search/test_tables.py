@@ -6,7 +6,7 @@ from rich.console import Console
 
 from components.artifacts.evaluation import SeedScores
 from plugins.search.results import Finalist, SettingsResult, SettingWorth, StageResult, Winner
-from plugins.search.study import Level, Trial, TrialState
+from plugins.search.study import Level, Trial
 from plugins.search.tables import (
     finalists_table,
     render_search,
@@ -18,15 +18,15 @@ from plugins.search.tables import (
 RATE, SIZE = "fine_tuning.learning_rate", "fine_tuning.batch_size"
 
 
-def score(*seeds: float) -> SeedScores:
+def score(*seeds):
     return SeedScores(sum(seeds) / len(seeds), 0.01 if len(seeds) > 1 else None, [*seeds])
 
 
-def trial(number: int, state: TrialState, rate: float, value: float | None) -> Trial:
+def trial(number, state, rate, value):
     return Trial(number, {RATE: rate, SIZE: 16}, state, value, (), {"training": 61.0})
 
 
-def result(importance: float | None = None) -> SettingsResult:
+def result(importance=None):
     levels = [Level(1e-5, 1e-4, 0, 1, None, None), Level(1e-4, 1e-3, 1, 0, 0.9, 0.9)]
     teacher = StageResult(
         metric="macro_f1",
@@ -58,7 +58,7 @@ def result(importance: float | None = None) -> SettingsResult:
     )
 
 
-def test_the_winner_stands_first_beside_the_settings_of_the_job() -> None:
+def test_the_winner_stands_first_beside_the_settings_of_the_job():
     table = finalists_table(result(), "teacher", result().stages["teacher"])
     assert table.headings == ["settings", "validation macro f1, 2 seeds", "against the job's", "values"]
     assert table.rows == [
@@ -67,7 +67,7 @@ def test_the_winner_stands_first_beside_the_settings_of_the_job() -> None:
     ]
 
 
-def test_a_row_for_each_value_with_shares_of_variance_where_there_are_enough_trials() -> None:
+def test_a_row_for_each_value_with_shares_of_variance_where_there_are_enough_trials():
     table = settings_table("teacher", result().stages["teacher"])
     assert table.headings == ["setting", "values", "trials", "pruned", "mean score", "best score"]
     assert table.rows == [
@@ -80,7 +80,7 @@ def test_a_row_for_each_value_with_shares_of_variance_where_there_are_enough_tri
     assert [row[-1] for row in table.rows] == ["50 %", "", "50 %"]
 
 
-def test_all_trials_with_their_values() -> None:
+def test_all_trials_with_their_values():
     table = trials_table("teacher", result().stages["teacher"])
     assert table.headings == ["trial", "validation score", "time", RATE, SIZE]
     assert table.rows == [
@@ -90,7 +90,7 @@ def test_all_trials_with_their_values() -> None:
     ]
 
 
-def test_notes_say_what_the_numbers_are_and_what_they_are_not() -> None:
+def test_notes_say_what_the_numbers_are_and_what_they_are_not():
     console = Console(file=io.StringIO(), width=160)
     show_search(result(), console)
     text = console.file.getvalue()

@@ -1,21 +1,19 @@
 """The score on validation rows, of a model as it is, as it was rounded, and of its file."""
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from components.dsl.errors import InputError
 from components.examples.registry import read_rows
-from plugins.search.artifacts import Validation, ValidationScore
+from plugins.search.artifacts import Validation
 from plugins.search.validate import validate
 from tests.components.tuning_job import Line
 
 Lines = Callable[[str], Line]
 
 
-def validated(line: Line, folder: Path, **given: Any) -> ValidationScore:
+def validated(line, folder, **given):
     """What the step writes."""
     output = Validation(folder / "validation")
     output.path.mkdir()
@@ -23,7 +21,7 @@ def validated(line: Line, folder: Path, **given: Any) -> ValidationScore:
     return output.read()
 
 
-def test_a_model_is_scored_as_a_user_asks_it(line: Lines, tmp_path: Path) -> None:
+def test_a_model_is_scored_as_a_user_asks_it(line, tmp_path):
     artifacts = line("classification")
     rows = len(read_rows(artifacts.examples, "validation"))
     scored = validated(artifacts, tmp_path, model=artifacts.teacher)
@@ -32,12 +30,12 @@ def test_a_model_is_scored_as_a_user_asks_it(line: Lines, tmp_path: Path) -> Non
     assert validated(artifacts, tmp_path / "other", model=artifacts.teacher, metric="macro_f1").metric == "macro_f1"
 
 
-def test_unknown_metric_is_refused(line: Lines, tmp_path: Path) -> None:
+def test_unknown_metric_is_refused(line, tmp_path):
     with pytest.raises(InputError, match=r"^metric must be one of \['accuracy', .*got 'f2'$"):
         validated(line("classification"), tmp_path, model=line("classification").teacher, metric="f2")
 
 
 @pytest.mark.long
-def test_the_file_of_a_retrieval_is_scored(line: Lines, tmp_path: Path) -> None:
+def test_the_file_of_a_retrieval_is_scored(line, tmp_path):
     artifacts = line("retrieval")
     assert 0 < validated(artifacts, tmp_path, edge=artifacts.edge, metric="mrr_at_10").score <= 1

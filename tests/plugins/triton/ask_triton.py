@@ -17,9 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -46,7 +44,7 @@ class TritonPythonModel:
 """
 
 
-def ask_triton(folder: Path, rows: list[dict[str, list[int]]]) -> dict[str, Any]:
+def ask_triton(folder, rows):
     """Answers of `tritonserver` to all rows at once, each a request."""
     import tritonclient.grpc as triton
     from google.protobuf import text_format
@@ -57,7 +55,7 @@ def ask_triton(folder: Path, rows: list[dict[str, list[int]]]) -> dict[str, Any]
     with tempfile.TemporaryDirectory() as scratch, _run_triton(folder, Path(scratch)) as port:
         client = triton.InferenceServerClient(f"localhost:{port}")
 
-        def ask(row: dict[str, list[int]], labels: int = 0) -> Any:
+        def ask(row, labels=0):
             inputs = []
             for entry in config.input:
                 values = np.array([row[entry.name]], np.int32)
@@ -76,7 +74,7 @@ def ask_triton(folder: Path, rows: list[dict[str, list[int]]]) -> dict[str, Any]
 
 
 @contextlib.contextmanager
-def _run_triton(repository: Path, scratch: Path) -> Iterator[int]:
+def _run_triton(repository, scratch):
     """Runs the server of nvidia-pytriton's wheel; yields its port."""
     import pytriton
 
@@ -109,7 +107,7 @@ def _run_triton(repository: Path, scratch: Path) -> Iterator[int]:
         process.wait(60)
 
 
-def main() -> None:
+def main():
     """Prints the answers."""
     json.dump(ask_triton(Path(sys.argv[1]), json.load(sys.stdin)), sys.stdout)
 

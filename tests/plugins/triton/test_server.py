@@ -16,7 +16,7 @@ pytestmark = pytest.mark.servers
 
 
 @pytest.mark.skipif(sys.platform != "linux" or sys.version_info >= (3, 13), reason="Triton's wheel is not for it")
-def test_triton_batches_requests_and_names_labels(tmp_path: Path) -> None:
+def test_triton_batches_requests_and_names_labels(tmp_path):
     task = make_task("classification")
     source = ExportInputs(task, None, Export(lengths=(8, 16), runtimes=("onnx", "triton")), tmp_path)
     for name in source.options.runtimes:

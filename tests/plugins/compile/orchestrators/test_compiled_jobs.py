@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.cli import main
 from pipeline.orchestrator.store import Store
-from tests.robustness.crash.root_digests import Digests, untimed_results
+from tests.robustness.crash.root_digests import untimed_results
 from tests.tiny_job import write_job
 
 pytestmark = pytest.mark.orchestrators
@@ -20,35 +20,35 @@ SECONDS = 1200
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def job(tmp_path_factory):
     return write_job(tmp_path_factory.mktemp("job"))
 
 
 @pytest.fixture(scope="module")
-def expected(job: Path, tmp_path_factory: pytest.TempPathFactory) -> Digests:
+def expected(job, tmp_path_factory):
     """The results of the job by one command."""
     root = tmp_path_factory.mktemp("plain") / "root"
     subprocess.run([sys.executable, "-m", "keras_bert_edge", "run", str(job), "--root", str(root)], check=True)
     return untimed_results(root)
 
 
-def program(variable: str) -> str:
+def program(variable):
     """The program that an environment variable names."""
     name = os.environ.get(variable)
     assert name, f"{variable} must name a program; make test-compile sets it"
     return os.path.abspath(name)
 
 
-def environment(**variables: str) -> dict[str, str]:
+def environment(**variables):
     """The environment of an orchestrator whose steps find the command of this project."""
     return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", **variables}
 
 
-def compile_job(job: Path, target: str, out: Path, root: Path, *options: str) -> None:
+def compile_job(job, target, out, root, *options):
     assert main(["compile", str(job), "--to", target, "--out", str(out), "--root", str(root), *options]) == 0
 
 
-def check(root: Path, expected: Digests) -> None:
+def check(root, expected):
     """Compares the results, and the only run that is recorded."""
     assert untimed_results(root) == expected
     assert (root / "pushed" / "tiny" / "1" / "model.tflite").is_file()
@@ -61,7 +61,7 @@ def check(root: Path, expected: Digests) -> None:
         assert {execution.node for execution in executions} == store.plan(run.id).keys()
 
 
-def test_kubeflow(job: Path, expected: Digests, tmp_path: Path) -> None:
+def test_kubeflow(job, expected, tmp_path):
     file, root = tmp_path / "job.yaml", tmp_path / "root"
     compile_job(job, "kubeflow", file, root, "--image", "python", "--claim", "runs")
     command = [program("KUBEFLOW_PYTHON"), str(RUNNER), str(file), str(tmp_path / "outputs")]
@@ -72,7 +72,7 @@ def test_kubeflow(job: Path, expected: Digests, tmp_path: Path) -> None:
     check(root, expected)
 
 
-def test_airflow(job: Path, expected: Digests, tmp_path: Path) -> None:
+def test_airflow(job, expected, tmp_path):
     home, root = tmp_path / "home", tmp_path / "root"
     (home / "dags").mkdir(parents=True)
     compile_job(job, "airflow", home / "dags" / "tiny.py", root)
@@ -82,7 +82,7 @@ def test_airflow(job: Path, expected: Digests, tmp_path: Path) -> None:
     variables = environment(AIRFLOW_HOME=str(home), AIRFLOW__CORE__LOAD_EXAMPLES="False")
     airflow = [program("AIRFLOW_PYTHON"), "-m", "airflow"]
 
-    def call(*arguments: str) -> str:
+    def call(*arguments):
         done = subprocess.run(
             [*airflow, *arguments],
             env=variables,
@@ -102,7 +102,7 @@ def test_airflow(job: Path, expected: Digests, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("--claim", "runs", "--gpus", "1", "--set", "machine.retries=2")])
-def test_argos_linter(job: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_argos_linter(job, tmp_path, options):
     argo = program("ARGO")
     file = tmp_path / "job.yaml"
     compile_job(job, "argo", file, tmp_path / "root", "--image", "image:1", "--seeds", "2", *options)

@@ -8,9 +8,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
@@ -27,7 +25,7 @@ BUCKET, TOY = "robustness", "tests.robustness.crash.toy_pipeline"
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
+def server():
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     options = ["-backend", "memory", "-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-external-url", url]
@@ -50,14 +48,14 @@ def server() -> Iterator[str]:
 
 
 @pytest.fixture
-def address(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def address(server, tmp_path, monkeypatch):
     """This process uses the server; returns an address that no other test uses."""
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", server)
     monkeypatch.setenv("KERAS_BERT_EDGE_CACHE", str(tmp_path / "cache"))
     return f"gs://{BUCKET}/{tmp_path.name}"
 
 
-def start(cache: Path, *arguments: str, module: str = "pipeline", **variables: str) -> subprocess.Popen[str]:
+def start(cache, *arguments, module="pipeline", **variables):
     return subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         env={**os.environ, "KERAS_BERT_EDGE_CACHE": str(cache), **variables},
@@ -67,14 +65,14 @@ def start(cache: Path, *arguments: str, module: str = "pipeline", **variables: s
     )
 
 
-def run(cache: Path, *arguments: str, status: int = 0, **variables: str) -> str:
+def run(cache, *arguments, status=0, **variables):
     process = start(cache, *arguments, **variables)
     output = process.communicate(timeout=200)[0]
     assert process.returncode == status, output
     return output
 
 
-def test_objects_are_written_read_and_removed(address: str, tmp_path: Path) -> None:
+def test_objects_are_written_read_and_removed(address, tmp_path):
     store = ObjectStore(address)
     (tmp_path / "file").write_bytes(b"x" * 300_000)
     store.upload(tmp_path / "file", "folder/inner/file")
@@ -88,10 +86,10 @@ def test_objects_are_written_read_and_removed(address: str, tmp_path: Path) -> N
     assert (store.state("text"), store.read("text"), store.children()) == (None, None, ["folder"])
 
 
-def test_conditional_creation_has_one_winner(address: str) -> None:
-    wins: list[int] = []
+def test_conditional_creation_has_one_winner(address):
+    wins = []
 
-    def create(number: int) -> None:
+    def create(number):
         if ObjectStore(address).create("name", str(number).encode()):
             wins.append(number)
 
@@ -104,7 +102,7 @@ def test_conditional_creation_has_one_winner(address: str) -> None:
     assert ObjectStore(address).read("name") == str(wins[0]).encode()
 
 
-def test_a_bucket_that_does_not_exist_takes_nothing(address: str, tmp_path: Path) -> None:
+def test_a_bucket_that_does_not_exist_takes_nothing(address, tmp_path):
     (tmp_path / "file").touch()
     store = ObjectStore("gs://no-such-bucket/x")
     for write in (
@@ -116,7 +114,7 @@ def test_a_bucket_that_does_not_exist_takes_nothing(address: str, tmp_path: Path
             write()
 
 
-def test_two_machines_start_the_same_job_at_once(address: str, tmp_path: Path) -> None:
+def test_two_machines_start_the_same_job_at_once(address, tmp_path):
     processes = [start(tmp_path / name, address, str(tmp_path / "kept"), module=TOY) for name in ("a", "b")]
     outputs = [process.communicate(timeout=120)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], outputs
@@ -125,14 +123,14 @@ def test_two_machines_start_the_same_job_at_once(address: str, tmp_path: Path) -
     assert not [*ObjectStore(address).find_all("leases"), *ObjectStore(address).find_all("heartbeats")]
 
 
-def test_a_step_is_done_for_another_machine(address: str, tmp_path: Path) -> None:
+def test_a_step_is_done_for_another_machine(address, tmp_path):
     step = ("step", "ingest_corpus", str(write_job(tmp_path / "job")), "--run", "monday", "--root", f"{address}/root")
     assert "was done before" not in run(tmp_path / "one", *step)
     assert "ingest_corpus was done before" in run(tmp_path / "other", *step)
     assert "│ tiny (monday) │ running " in run(tmp_path / "third", "show", "--root", f"{address}/root")
 
 
-def test_a_checkpoint_has_the_key_of_a_local_one(address: str, tmp_path: Path) -> None:
+def test_a_checkpoint_has_the_key_of_a_local_one(address, tmp_path):
     folder = copy_golden("hugging_face_bert_model", tmp_path)
     for file in folder.iterdir():
         ObjectStore(address).upload(file, f"bert/{file.name}")
@@ -147,20 +145,18 @@ def test_a_checkpoint_has_the_key_of_a_local_one(address: str, tmp_path: Path) -
         (f"gs://{BUCKET}/x", {"GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent.json"}, "must be a file that exists"),
     ],
 )
-def test_bad_roots_are_refused_in_one_line(
-    address: str, tmp_path: Path, root: str, variables: dict[str, str], message: str
-) -> None:
+def test_bad_roots_are_refused_in_one_line(address, tmp_path, root, variables, message):
     output = run(tmp_path, "show", "--root", root, status=2, **variables)
     assert message in " ".join(output.split())
     assert output.count("\n") <= 4, output
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_credentials_that_the_server_refuses(tmp_path: Path, status: int) -> None:
+def test_credentials_that_the_server_refuses(tmp_path, status):
     """The fake server takes all credentials; this one takes none, in the words of Google's."""
 
     class Refusing(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+        def do_GET(self):
             body = json.dumps({"error": {"code": status, "message": "Anonymous caller does not have access"}}).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
@@ -168,7 +164,7 @@ def test_credentials_that_the_server_refuses(tmp_path: Path, status: int) -> Non
             self.end_headers()
             self.wfile.write(body)
 
-        def do_POST(self) -> None:
+        def do_POST(self):
             self.do_GET()
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:

@@ -5,9 +5,6 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
-from pathlib import Path
 
 from components.objects.mirror import CACHE_VARIABLE
 from components.objects.store import ObjectStore
@@ -15,12 +12,10 @@ from components.objects.versions import RemoteVersions
 from pipeline.orchestrator.records import ARTIFACTS
 from plugins.remote_roots.mirror import open_mirror
 from plugins.remote_roots.store import RemoteStore
-from tests.plugins.remote_roots.s3.proxy import Proxy
 from tests.plugins.remote_roots.s3.server import BUCKET, environment
 from tests.robustness.crash.campaign import Results, compare_states
 from tests.robustness.crash.faults import truncate_artifact
-from tests.robustness.crash.jobs import Job
-from tests.robustness.crash.process import RunEnd, run
+from tests.robustness.crash.process import run
 from tests.robustness.crash.root_digests import PUSHED, differing_files, digest_root
 from tests.robustness.crash.root_state import RootState, read_root_state
 
@@ -48,7 +43,7 @@ class RemoteCampaign:
         volatile: files that are not compared.
     """
 
-    def __init__(self, job: Job, proxy: Proxy, server: str, folder: Path, seed: int) -> None:
+    def __init__(self, job, proxy, server, folder, seed):
         self._job, self._proxy, self._server, self._folder = job, proxy, server, folder
         self._generator = random.Random(seed)
         self._roots = 0
@@ -58,14 +53,14 @@ class RemoteCampaign:
         self.volatile = differing_files(self._reference, self._run_undisturbed())
         self._seconds = time.monotonic() - start
 
-    def run(self, kills: int, report: Callable[[Results], object]) -> Results:
+    def run(self, kills, report):
         """Runs until so many kills are done and the last run has ended, or until something goes wrong."""
         while self.results.kills.total() < kills and self.results.is_clean:
             self._crash_one_root(kills)
             report(self.results)
         return self.results
 
-    def _run_undisturbed(self) -> dict[str, str]:
+    def _run_undisturbed(self):
         self._start_root()
         end = self._start(self._server, None)
         if end.status != 0:
@@ -73,18 +68,18 @@ class RemoteCampaign:
         with self._snapshot() as root:
             return digest_root(root)
 
-    def _start_root(self) -> None:
+    def _start_root(self):
         self._roots += 1
         self._address = f"s3://{BUCKET}/roots/{self._roots}"
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True)
 
-    def _start(self, url: str, should_kill: Callable[[float], bool] | None) -> RunEnd:
+    def _start(self, url, should_kill):
         command = [part.replace("KEPT", str(self._folder / "kept")) for part in self._job.command(self._address)]
         with _variables(environment(url, self._folder / "cache")):
             return run(command, self._folder / "log", should_kill)
 
-    def _crash_one_root(self, kills: int) -> None:
+    def _crash_one_root(self, kills):
         """Runs the job in a new root, with kills and faults, until it is done."""
         self._start_root()
         state, results, root_kills = RootState("", {}), self.results, 0
@@ -111,12 +106,12 @@ class RemoteCampaign:
         results.finished += 1
         results.different += [name for name in differences if name not in self.volatile]
 
-    def _draw_moment(self) -> Callable[[float], bool]:
+    def _draw_moment(self):
         is_early = self._generator.random() < _EARLY_SHARE
         moment = self._generator.uniform(0, _EARLY_SECONDS if is_early else self._seconds * _TIME_FACTOR)
         return lambda seconds: seconds >= moment
 
-    def _damage_mirror(self) -> None:
+    def _damage_mirror(self):
         """Damages or removes the local mirror now and then: only the address counts."""
         if self._generator.random() >= _FAULT_SHARE:
             return
@@ -127,12 +122,12 @@ class RemoteCampaign:
             elif truncate_artifact(mirror, self._generator) is not None:
                 self.results.faults["artifact of the mirror cut"] += 1
 
-    def _snapshot(self) -> AbstractContextManager[Path]:
+    def _snapshot(self):
         return snapshot(self._server, self._folder / "snapshot", self._address)
 
 
 @contextlib.contextmanager
-def snapshot(server: str, cache: Path, address: str) -> Iterator[Path]:
+def snapshot(server, cache, address):
     """All of a root, downloaded by a machine that has nothing.
 
     Args:
@@ -158,7 +153,7 @@ def snapshot(server: str, cache: Path, address: str) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _variables(values: Mapping[str, str]) -> Iterator[None]:
+def _variables(values):
     """Sets variables of this process, which those that it starts get, too."""
     assert CACHE_VARIABLE in values
     before = {name: os.environ.get(name) for name in values}

@@ -18,18 +18,17 @@ from pathlib import Path
 from tests.plugins.remote_roots.s3.campaign import RemoteCampaign
 from tests.plugins.remote_roots.s3.proxy import proxy
 from tests.plugins.remote_roots.s3.server import s3_server
-from tests.robustness.crash.campaign import Results
 from tests.robustness.crash.jobs import Job, tiny_job
 from tests.robustness.crashes import show_results
 
 
-def remote_toy_job() -> Job:
+def remote_toy_job():
     """Steps of milliseconds; the version that they keep lies in a folder beside the caches."""
     module = "tests.robustness.crash.toy_pipeline"
     return Job(lambda root: [sys.executable, "-m", module, str(root), "KEPT"], max_kills=12)
 
 
-def main() -> int:
+def main():
     """Runs the campaign of the command line, and prints its results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=200, metavar="N")
@@ -40,7 +39,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     start = time.monotonic()
 
-    def report(results: Results) -> None:
+    def report(results):
         seconds = time.monotonic() - start
         print(f"{results.kills.total()} kills, {results.finished} runs done, {seconds:.0f} s", flush=True)
 

@@ -7,11 +7,9 @@ the other: then a conditional put is atomic, as it is on S3.
 import io
 import sys
 import threading
-from collections.abc import Callable, Iterable
-from typing import Any
 
 
-def main() -> None:
+def main():
     """Serves until the process is killed."""
     from moto.server import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import run_simple
@@ -22,10 +20,10 @@ def main() -> None:
 class _OneByOne:
     """Reads the whole body of a request first, then passes it on under a lock."""
 
-    def __init__(self, application: Callable[..., Iterable[bytes]]) -> None:
+    def __init__(self, application):
         self._application, self._lock = application, threading.Lock()
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(self, environ, start_response):
         length = int(environ.get("CONTENT_LENGTH") or 0)
         if length:
             body = environ["wsgi.input"].read(length)

@@ -7,7 +7,6 @@ import struct
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 
 FAULTS = ("reset", "503", "slow", "cut")
 _CHUNK = 1 << 16
@@ -37,27 +36,27 @@ class Proxy:
         received: bytes that the server sent.
     """
 
-    def __init__(self, url: str, share: float, seed: int) -> None:
+    def __init__(self, url, share, seed):
         host, _, port = url.removeprefix("http://").partition(":")
         self._server, self._share, self._generator = (host, int(port)), share, random.Random(seed)
-        self.faults: Counter[str] = Counter()
+        self.faults = Counter()
         self.received = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def close(self) -> None:
+    def close(self):
         """Takes no further connection."""
         self._listener.close()
 
-    def _accept(self) -> None:
+    def _accept(self):
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
                 fault = self._generator.choice(FAULTS) if self._generator.random() < self._share else ""
                 threading.Thread(target=self._serve, args=(client, fault), daemon=True).start()
 
-    def _serve(self, client: socket.socket, fault: str) -> None:
+    def _serve(self, client, fault):
         if fault:
             self.faults[fault] += 1
         with contextlib.suppress(OSError), client:
@@ -83,7 +82,7 @@ class Proxy:
                         return
                     server.sendall(chunk)
 
-    def _pass_back(self, server: socket.socket, client: socket.socket) -> None:
+    def _pass_back(self, server, client):
         with contextlib.suppress(OSError):
             while chunk := server.recv(_CHUNK):
                 self.received += len(chunk)
@@ -92,7 +91,7 @@ class Proxy:
 
 
 @contextlib.contextmanager
-def proxy(url: str, share: float = 0.0, seed: int = 0) -> Iterator[Proxy]:
+def proxy(url, share=0.0, seed=0):
     """A proxy in front of a server."""
     place = Proxy(url, share, seed)
     try:
@@ -101,7 +100,7 @@ def proxy(url: str, share: float = 0.0, seed: int = 0) -> Iterator[Proxy]:
         place.close()
 
 
-def _reset(client: socket.socket) -> None:
+def _reset(client):
     """Closes a connection with a reset instead of an end."""
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.close()

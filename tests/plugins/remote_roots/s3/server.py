@@ -7,8 +7,6 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from pathlib import Path
 
 from tests.processes import free_port
 
@@ -17,7 +15,7 @@ _START_SECONDS = 30.0
 
 
 @contextlib.contextmanager
-def s3_server(folder: Path) -> Iterator[str]:
+def s3_server(folder):
     """Runs a server with an empty bucket, and yields its URL.
 
     Args:
@@ -41,7 +39,7 @@ def s3_server(folder: Path) -> Iterator[str]:
             process.wait()
 
 
-def environment(url: str, cache: Path) -> dict[str, str]:
+def environment(url, cache):
     """The variables with which a process uses the server, and a cache of its own."""
     return {
         "AWS_ENDPOINT_URL": url,
@@ -53,12 +51,12 @@ def environment(url: str, cache: Path) -> dict[str, str]:
     }
 
 
-def make_bucket(url: str, name: str = BUCKET) -> None:
+def make_bucket(url, name=BUCKET):
     """Makes a bucket."""
     client(url).create_bucket(Bucket=name)
 
 
-def client(url: str):  # type: ignore[no-untyped-def]
+def client(url):
     """A client of botocore, which shares nothing with the code that is tested."""
     import botocore.session
 
@@ -67,14 +65,14 @@ def client(url: str):  # type: ignore[no-untyped-def]
     return session.create_client("s3", region_name="us-east-1", endpoint_url=url)
 
 
-def _command(folder: Path, port: int) -> list[str]:
+def _command(folder, port):
     minio = os.environ.get("MINIO")
     if minio:
         return [minio, "server", "--quiet", "--address", f"127.0.0.1:{port}", str(folder / "data")]
     return [sys.executable, "-m", "tests.plugins.remote_roots.s3.moto_server", str(port)]
 
 
-def _wait_until_up(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+def _wait_until_up(process, url, log):
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         try:

@@ -4,9 +4,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -31,20 +28,20 @@ TOY = "tests.robustness.crash.toy_pipeline"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server(tmp_path_factory):
     with s3_server(tmp_path_factory.mktemp("server")) as url:
         yield url
 
 
 @pytest.fixture
-def here(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def here(server, tmp_path, monkeypatch):
     """This process uses the server; returns an address that no other test uses."""
     for name, value in environment(server, tmp_path / "cache").items():
         monkeypatch.setenv(name, value)
     return f"s3://{BUCKET}/{tmp_path.name}"
 
 
-def start(url: str, cache: Path, *arguments: str, module: str = "pipeline", **more: str) -> subprocess.Popen[str]:
+def start(url, cache, *arguments, module="pipeline", **more):
     return subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         env={**os.environ, **environment(url, cache), **more},
@@ -54,17 +51,17 @@ def start(url: str, cache: Path, *arguments: str, module: str = "pipeline", **mo
     )
 
 
-def run(url: str, cache: Path, *arguments: str, status: int = 0, module: str = "pipeline", **more: Any) -> str:
+def run(url, cache, *arguments, status=0, module="pipeline", **more):
     process = start(url, cache, *arguments, module=module, **more)
     output = process.communicate(timeout=400)[0]
     assert process.returncode == status, output
     return output
 
 
-def test_conditional_creation_has_one_winner(here: str) -> None:
-    wins: list[tuple[int, int]] = []
+def test_conditional_creation_has_one_winner(here):
+    wins = []
 
-    def create(name: int, number: int) -> None:
+    def create(name, number):
         if ObjectStore(here).create(str(name), str(number).encode()):
             wins.append((name, number))
 
@@ -78,10 +75,10 @@ def test_conditional_creation_has_one_winner(here: str) -> None:
     assert all(ObjectStore(here).read(str(name)) == str(number).encode() for name, number in wins)
 
 
-def test_two_machines_that_push_at_once_get_two_numbers(here: str, tmp_path: Path) -> None:
-    numbers: list[int] = []
+def test_two_machines_that_push_at_once_get_two_numbers(here, tmp_path):
+    numbers = []
 
-    def push(name: str) -> None:
+    def push(name):
         folder = tmp_path / name
         folder.mkdir()
         (folder / "model.bin").write_text(name)
@@ -101,7 +98,7 @@ def test_two_machines_that_push_at_once_get_two_numbers(here: str, tmp_path: Pat
     assert versions.numbers() == [1, 2, 3], "without a marker a version does not count"
 
 
-def test_data_in_object_storage_has_the_keys_of_local_data(here: str, server: str, tmp_path: Path) -> None:
+def test_data_in_object_storage_has_the_keys_of_local_data(here, server, tmp_path):
     job = write_job(tmp_path / "job").parent
     for file in job.rglob("*"):
         if file.is_file():
@@ -118,7 +115,7 @@ def test_data_in_object_storage_has_the_keys_of_local_data(here: str, server: st
     assert rows.fingerprint() != TableSource(train=str(job / "rows.tsv")).fingerprint()
 
 
-def test_a_checkpoint_in_object_storage_has_the_key_of_a_local_one(server: str, here: str, tmp_path: Path) -> None:
+def test_a_checkpoint_in_object_storage_has_the_key_of_a_local_one(server, here, tmp_path):
     folder = copy_golden("hugging_face_bert_model", tmp_path)
     (folder / "pytorch_model.bin").write_bytes(b"not read")
     for file in folder.iterdir():
@@ -136,7 +133,7 @@ def test_a_checkpoint_in_object_storage_has_the_key_of_a_local_one(server: str, 
     assert "brt must be a folder that exists, found nothing there" in " ".join(missing.split())
 
 
-def test_two_machines_start_the_same_job_at_once(server: str, tmp_path: Path) -> None:
+def test_two_machines_start_the_same_job_at_once(server, tmp_path):
     address = f"s3://{BUCKET}/{tmp_path.name}"
     processes = [start(server, tmp_path / name, address, str(tmp_path / "kept"), module=TOY) for name in ("a", "b")]
     outputs = [process.communicate(timeout=120)[0] for process in processes]
@@ -147,7 +144,7 @@ def test_two_machines_start_the_same_job_at_once(server: str, tmp_path: Path) ->
     assert not [place for place in places if "/leases/" in place or "/heartbeats/" in place]
 
 
-def test_a_machine_that_was_killed_is_replaced_after_its_lease(server: str, tmp_path: Path) -> None:
+def test_a_machine_that_was_killed_is_replaced_after_its_lease(server, tmp_path):
     address, kept = f"s3://{BUCKET}/{tmp_path.name}", str(tmp_path / "kept")
     first = start(server, tmp_path / "a", address, kept, module=TOY, KERAS_BERT_EDGE_LEASE_SECONDS="3")
     s3 = client(server)
@@ -160,7 +157,7 @@ def test_a_machine_that_was_killed_is_replaced_after_its_lease(server: str, tmp_
     assert [line.split("│")[3].strip() for line in status.splitlines() if "│ toy" in line] == ["done", "running"]
 
 
-def test_a_finished_job_is_done_on_a_second_machine_without_its_models(server: str, tmp_path: Path) -> None:
+def test_a_finished_job_is_done_on_a_second_machine_without_its_models(server, tmp_path):
     job = write_job(tmp_path / "job")
     root = ("--root", f"s3://{BUCKET}/{tmp_path.name}")
     with proxy(server) as counter:
@@ -180,14 +177,14 @@ def test_a_finished_job_is_done_on_a_second_machine_without_its_models(server: s
     assert answer.strip().endswith("the ship and the harbour")
 
 
-def test_compiled_steps_on_machines_of_their_own_make_what_a_run_makes(server: str, tmp_path: Path) -> None:
+def test_compiled_steps_on_machines_of_their_own_make_what_a_run_makes(server, tmp_path):
     job, whole, root = write_job(tmp_path / "job"), tmp_path / "whole", f"s3://{BUCKET}/{tmp_path.name}"
     run(server, tmp_path / "here", "run", str(job), "--root", str(whole))
     compiled = ("--to", "argo", "--image", "image:1", "--out", str(tmp_path / "job.yaml"), "--root", root)
     run(server, tmp_path / "here", "compile", str(job), *compiled)
     (dag, *templates) = yaml.safe_load((tmp_path / "job.yaml").read_text())["spec"]["templates"]
     commands = {template["name"]: template["container"]["args"] for template in templates}
-    done: set[str] = set()
+    done = set()
     while tasks := [task for task in dag["dag"]["tasks"] if task["name"] not in done]:
         # As Argo does: all steps whose inputs are done, at once, each on a machine that has nothing.
         ready = [task["name"] for task in tasks if done.issuperset(task.get("dependencies", ()))]
@@ -204,7 +201,7 @@ def test_compiled_steps_on_machines_of_their_own_make_what_a_run_makes(server: s
         assert untimed_results(downloaded) == untimed_results(whole)
 
 
-def test_the_same_step_on_two_machines_at_once_runs_once(server: str, tmp_path: Path) -> None:
+def test_the_same_step_on_two_machines_at_once_runs_once(server, tmp_path):
     job, root = str(write_job(tmp_path / "job")), f"s3://{BUCKET}/{tmp_path.name}"
     step = ("step", "ingest_corpus", job, "--run", "monday", "--root", root)
     steps = [start(server, tmp_path / cache, *step) for cache in ("one", "other", "one")]
@@ -216,7 +213,7 @@ def test_the_same_step_on_two_machines_at_once_runs_once(server: str, tmp_path: 
     assert not [*ObjectStore(root).find_all("leases"), *ObjectStore(root).find_all("heartbeats")]
 
 
-def test_a_step_that_was_killed_is_run_elsewhere(server: str, tmp_path: Path) -> None:
+def test_a_step_that_was_killed_is_run_elsewhere(server, tmp_path):
     job, root = str(write_job(tmp_path / "job")), f"s3://{BUCKET}/{tmp_path.name}"
     step = ("step", "ingest_corpus", job, "--run", "monday", "--root", root)
     killed = start(server, tmp_path / "one", *step, KERAS_BERT_EDGE_LEASE_SECONDS="3")
@@ -238,15 +235,13 @@ def test_a_step_that_was_killed_is_run_elsewhere(server: str, tmp_path: Path) ->
         (f"s3://{BUCKET}/never", {}, "nothing is there"),
     ],
 )
-def test_bad_roots_are_refused_in_one_line(
-    server: str, tmp_path: Path, address: str, more: dict[str, Any], message: str
-) -> None:
+def test_bad_roots_are_refused_in_one_line(server, tmp_path, address, more, message):
     output = run(server, tmp_path, "show", "--root", address, status=2, **more)
     assert message in output
     assert output.count("\n") <= 3, output
 
 
-def test_wrong_credentials_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_credentials_are_refused(tmp_path, monkeypatch):
     # moto checks credentials after so many requests: one to find it, and one to make the bucket. MinIO always does.
     monkeypatch.setenv("INITIAL_NO_AUTH_ACTION_COUNT", "2")
     (tmp_path / "server").mkdir()
@@ -263,7 +258,7 @@ def test_wrong_credentials_are_refused(tmp_path: Path, monkeypatch: pytest.Monke
     assert not (tmp_path / "root").exists()
 
 
-def test_a_few_kills_with_broken_connections(server: str, tmp_path: Path) -> None:
+def test_a_few_kills_with_broken_connections(server, tmp_path):
     with proxy(server, share=0.4, seed=3) as connections:
         results = RemoteCampaign(remote_toy_job(), connections, server, tmp_path / "roots", seed=3).run(
             4, lambda results: None
@@ -273,7 +268,7 @@ def test_a_few_kills_with_broken_connections(server: str, tmp_path: Path) -> Non
     assert connections.faults.total() > 0
 
 
-def test_markers_of_folders_and_names_that_lead_out_of_one(server: str, here: str, tmp_path: Path) -> None:
+def test_markers_of_folders_and_names_that_lead_out_of_one(server, here, tmp_path):
     for key in ("", "texts/", "texts/empty/", "texts/a.txt"):
         client(server).put_object(Bucket=BUCKET, Key=f"{tmp_path.name}/{key}", Body=b"a text" if "." in key else b"")
     assert [*ObjectStore(here).find_all()] == ObjectStore(here).match("**") == ["texts/a.txt"]
