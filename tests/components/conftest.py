@@ -1,16 +1,14 @@
 """What tests of several steps look at."""
 
-from typing import IO
-
 import pytest
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def opened(monkeypatch):
     """The files that readers of tables and lines open, in order."""
-    files: list[str] = []
+    files = []
 
-    def open_noted(file: str) -> IO[bytes]:
+    def open_noted(file):
         files.append(file)
         return open(file, "rb")
 

@@ -1,9 +1,7 @@
 """Few weights trained beside a frozen encoder: what the step leaves, and what becomes of it further on."""
 
 import math
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -18,7 +16,7 @@ from components.quantize import quantize
 from components.training.model_folder import read_model
 from keras_bert.export.runtimes import OnnxModel, TFLiteModel
 from keras_bert.models.encoder import input_names
-from keras_bert.options.adaptation import Adaptation, Adapters, Bias, Lora, Prompt
+from keras_bert.options.adaptation import Adapters, Bias, Lora, Prompt
 from keras_bert.options.compression import Student
 from keras_bert.options.export import Export
 from keras_bert.options.fine_tuning import Selection
@@ -36,37 +34,37 @@ TEXTS = ["the old cow near the hen", "one oak near the elm ?"]
 
 
 @pytest.fixture(autouse=True)
-def no_compilation() -> Iterator[None]:
+def no_compilation():
     with tuning_job.eagerly():
         yield
 
 
 @pytest.fixture(scope="module")
-def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Model:
+def pretrained(tmp_path_factory):
     """With room for a prompt in front of the longest rows."""
     folder = tmp_path_factory.mktemp("roomy")
     tuning_job.write_checkpoint(folder, positions=tuning_job.LENGTH + 3)
     return Model(folder / "model")
 
 
-def tune(pretrained: Model, line: Line, folder: Path, adaptation: Adaptation) -> Model:
+def tune(pretrained, line, folder, adaptation):
     model = Model(folder)
     given = {"pretrained": pretrained, "examples": line.examples, "training": TRAINING, "selection": Selection()}
     fine_tune.run(**given, model=model, adaptation=adaptation)
     return model
 
 
-def answers(task: Any) -> np.ndarray[Any, Any]:
+def answers(task):
     return np.stack(list(task.outputs(TEXTS)))
 
 
-def kernels(model: Model) -> dict[str, np.ndarray[Any, Any]]:
+def kernels(model):
     weights = read_model(model).encoder.weights
     return {weight.path: weight.numpy() for weight in weights if weight.path.endswith("kernel")}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=NAMES)
-def test_what_fine_tuning_leaves(line: Lines, pretrained: Model, tmp_path: Path, kind: Adaptation) -> None:
+def test_what_fine_tuning_leaves(line, pretrained, tmp_path, kind):
     model = tune(pretrained, line("classification"), tmp_path / "model", kind)
     task = read_model(model)
     assert (task.adapter is None) == (kind.kind in ("lora", "bias"))
@@ -85,9 +83,7 @@ def test_what_fine_tuning_leaves(line: Lines, pretrained: Model, tmp_path: Path,
 
 
 @pytest.mark.parametrize("kind", long_but(KINDS[2:3], KINDS[2:]), ids=NAMES[2:])
-def test_an_adapter_that_cannot_be_merged_goes_into_the_files(
-    line: Lines, pretrained: Model, tmp_path: Path, kind: Adaptation
-) -> None:
+def test_an_adapter_that_cannot_be_merged_goes_into_the_files(line, pretrained, tmp_path, kind):
     examples = line("classification").examples
     model = tune(pretrained, line("classification"), tmp_path / "model", kind)
     student, quantized, edge = Model(tmp_path / "student"), Model(tmp_path / "quantized"), EdgeModel(tmp_path / "edge")
@@ -110,7 +106,7 @@ def test_an_adapter_that_cannot_be_merged_goes_into_the_files(
         np.testing.assert_allclose(file(**features), expected, atol=1e-4)
 
 
-def test_an_encoder_without_a_place_for_it(line: Lines, pretrained: Model, tmp_path: Path) -> None:
+def test_an_encoder_without_a_place_for_it(line, pretrained, tmp_path):
     with pytest.raises(InputError, match=r"adaptation: Lora.layers must be among .*, got 'qeury'; the nearest is"):
         tune(pretrained, line("classification"), tmp_path / "a", Lora(layers=("qeury",)))
     with pytest.raises(InputError, match=r"adaptation: Prompt.tokens must leave room for max_length=16 in .* 19 pos"):

@@ -2,8 +2,6 @@
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -60,21 +58,21 @@ FEW = {CASES[len(NUMBERS) * row + column] for row, column in enumerate((1, 3, 4,
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str, str], Small]:
+def small(tmp_path_factory):
     """Task, shape and pruning -> a model that several recipes round, of random weights where these do, and its rows."""
 
     @functools.cache
-    def checkpoint(num_layers: int) -> Path:
+    def checkpoint(num_layers):
         folder = tmp_path_factory.mktemp("compression")
         tuning_job.write_checkpoint(folder, num_layers=num_layers, hidden_size=WIDTH)
         return folder
 
     @functools.cache
-    def line(task: str, num_layers: int) -> tuning_job.Line:
+    def line(task, num_layers):
         return tuning_job.Line(task, checkpoint(num_layers), tmp_path_factory.mktemp(task))
 
     @functools.cache
-    def make(task: str, shape: str, pruning: str, num_layers: int = 1) -> Small:
+    def make(task, shape, pruning, num_layers=1):
         rows, made = line(task, num_layers), Model(tmp_path_factory.mktemp("small") / "model")
         given = {"examples": rows.examples, "training": TRAINING}
         if (settings := PRUNINGS[pruning]) is not None:
@@ -94,7 +92,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str, str],
 
 
 @pytest.fixture
-def eagerly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def eagerly(monkeypatch):
     """To compile takes longer than a step, and one batch tells which parts a student could have."""
     monkeypatch.setattr("keras_bert.recipes.students.STARTING_BATCHES", 1)
     tf.config.run_functions_eagerly(True)
@@ -102,7 +100,7 @@ def eagerly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     tf.config.run_functions_eagerly(False)
 
 
-def test_each_pair_of_settings_has_a_case() -> None:
+def test_each_pair_of_settings_has_a_case():
     for first, second in itertools.combinations(range(4), 2):
         options = [TASK_ROWS, SHAPES, PRUNINGS, NUMBERS]
         pairs = {(case[first], case[second]) for case in CASES}
@@ -115,7 +113,7 @@ def test_each_pair_of_settings_has_a_case() -> None:
 @pytest.mark.parametrize(
     "case", [pytest.param(case, marks=[] if case in FEW else pytest.mark.long, id="-".join(case)) for case in CASES]
 )
-def test_up_to_a_file(small: Callable[[str, str, str], Small], tmp_path: Path, case: Case) -> None:
+def test_up_to_a_file(small, tmp_path, case):
     model, examples = small(case.task, case.shape, case.pruning)
     if case.numbers != "float32":
         quantized, quantization = (

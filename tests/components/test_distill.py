@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +20,6 @@ from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.models.encoder import build_encoder, config_of
 from keras_bert.options.compression import Imitation, Student
 from keras_bert.recipes.students import make_student
-from keras_bert.tasks.base import Task
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
@@ -30,7 +28,7 @@ from tests.components.tuning_job import TRAINING, Line
 from tests.samples import long_but
 
 Lines = Callable[[str], Line]
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS = {
     "classification": {"labels": ["a", "b"], "pooling": "mean"},
     "multi_label": {"labels": ["a", "b"], "pooling": "cls"},
     "regression": {"pooling": "cls"},
@@ -40,7 +38,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def build(task: str, num_layers: int = 1, **further: Any) -> Task:
+def build(task, num_layers=1, **further):
     tokenizer = Tokenizer([*SPECIAL_TOKENS, "a", "b"], lowercase=True)
     shape = {"num_layers": num_layers, "hidden_size": 8, "num_heads": 2, "intermediate_size": 12, "max_length": 16}
     encoder = build_encoder(EncoderConfig(vocabulary_size=tokenizer.vocabulary_size, **shape, **further))
@@ -48,11 +46,11 @@ def build(task: str, num_layers: int = 1, **further: Any) -> Task:
 
 
 @pytest.fixture(scope="module")
-def teacher() -> Task:
+def teacher():
     return build("classification", num_layers=2)
 
 
-def weights(task: Task, layer: str) -> list[np.ndarray]:
+def weights(task, layer):
     return task.model.get_layer(layer).get_weights()
 
 
@@ -60,9 +58,7 @@ def weights(task: Task, layer: str) -> list[np.ndarray]:
     ("shape", "layers"),
     [(Student(layers=(0,)), [0]), (Student(layers=(1, 0)), [1, 0]), (Student(num_layers=1), [1])],
 )
-def test_a_student_that_fits_starts_from_layers_of_the_teacher(
-    teacher: Task, shape: Student, layers: list[int]
-) -> None:
+def test_a_student_that_fits_starts_from_layers_of_the_teacher(teacher, shape, layers):
     student, copied = make_student(teacher, shape)
     assert copied == config_of(student.model).num_layers == len(layers)
     for number, layer in enumerate(layers):
@@ -70,7 +66,7 @@ def test_a_student_that_fits_starts_from_layers_of_the_teacher(
 
 
 @pytest.mark.parametrize("task", SETTINGS)
-def test_a_student_is_the_same_task_with_the_same_settings_and_head(task: str) -> None:
+def test_a_student_is_the_same_task_with_the_same_settings_and_head(task):
     teacher = build(task)
     student, copied = make_student(teacher, Student(num_layers=1))
     assert type(student) is type(teacher)
@@ -84,7 +80,7 @@ def test_a_student_is_the_same_task_with_the_same_settings_and_head(task: str) -
 @pytest.mark.parametrize(
     "shape", [Student(hidden_size=4), Student(num_heads=4), Student(intermediate_size=16, num_layers=1)]
 )
-def test_one_of_another_shape_starts_from_random_weights(teacher: Task, shape: Student) -> None:
+def test_one_of_another_shape_starts_from_random_weights(teacher, shape):
     student, copied = make_student(teacher, shape)
     assert copied == 0
     config = config_of(student.model)
@@ -97,7 +93,7 @@ def test_one_of_another_shape_starts_from_random_weights(teacher: Task, shape: S
     assert not np.array_equal(weights(student, "classifier")[0], weights(teacher, "classifier")[0])
 
 
-def rows_of(teacher: Task) -> list[dict[str, Any]]:
+def rows_of(teacher):
     mask = np.array([[1] * 12, [1] * 6 + [0] * 6])
     inputs = {"token_ids": np.array([[2, 5, 6, 3] * 3] * 2) * mask, "segment_ids": 0 * mask, "padding_mask": mask}
     return [{**inputs, "label": np.array([0, 1])}]
@@ -111,7 +107,7 @@ def rows_of(teacher: Task) -> list[dict[str, Any]]:
         Student(num_heads=1, intermediate_size=4, embedding_rank=3),
     ],
 )
-def test_one_with_fewer_parts_starts_from_those_that_count(teacher: Task, shape: Student) -> None:
+def test_one_with_fewer_parts_starts_from_those_that_count(teacher, shape):
     student, copied = make_student(teacher, shape, ArrayRows("classification", rows_of(teacher)[0], 12))
     config = config_of(student.model)
     assert copied == config.num_layers
@@ -128,14 +124,14 @@ def test_one_with_fewer_parts_starts_from_those_that_count(teacher: Task, shape:
     assert config_of(again.model).attention_size == config.attention_size
 
 
-def test_a_shared_block_does_not_lose_parts() -> None:
+def test_a_shared_block_does_not_lose_parts():
     teacher = build("classification", num_layers=2, shared_layers=True)
     student, copied = make_student(teacher, Student(intermediate_size=8))
     assert copied == 0
     assert config_of(student.model).shared_layers
 
 
-def test_layers_that_see_a_window_do_so_in_a_student() -> None:
+def test_layers_that_see_a_window_do_so_in_a_student():
     variant = ModernBERT(global_every=2, window=4)
     teacher = build("classification", num_layers=4, num_segments=0, variant=variant)
     for shape, windows in ((Student(num_layers=3), (1,)), (Student(layers=(1,)), ())):
@@ -148,7 +144,7 @@ def test_layers_that_see_a_window_do_so_in_a_student() -> None:
 
 
 @pytest.mark.parametrize("task", long_but(("classification",), tuning_job.TASKS))
-def test_a_student_of_every_task_learns(line: Lines, task: str) -> None:
+def test_a_student_of_every_task_learns(line, task):
     artifacts = line(task)
     losses = [model.manifest()["counts"]["validation_loss"] for model in (artifacts.teacher, artifacts.student)]
     assert losses[1] < 2 * losses[0] + 0.01
@@ -163,11 +159,11 @@ def test_a_student_of_every_task_learns(line: Lines, task: str) -> None:
 
 @pytest.mark.parametrize("shape", [Student(hidden_size=8), Student(num_layers=1)])
 def test_a_new_head_starts_from_the_frequencies_where_no_better_is_fitted_and_the_teachers_stays(
-    line: Lines, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, shape: Student
-) -> None:
+    line, tmp_path, monkeypatch, shape
+):
     monkeypatch.setattr("keras_bert.training.trainer.Trainer.fit", lambda self, *_, **__: [{"step": self.steps}])
     artifacts, student, trained = line("multi_label"), Model(tmp_path / "student"), Model(tmp_path / "teacher")
-    teacher: Any = read_model(artifacts.blank)
+    teacher = read_model(artifacts.blank)
     teacher.model.get_layer("classifier").bias.assign([1.0, 2.0])
     teacher.save(trained.path)
     trained.seal({})
@@ -190,9 +186,7 @@ def test_a_new_head_starts_from_the_frequencies_where_no_better_is_fitted_and_th
         ),
     ],
 )
-def test_unsuited_shapes_and_imitations_are_refused_before_training(
-    line: Lines, tmp_path: Any, shape: Student, imitation: Imitation, message: str
-) -> None:
+def test_unsuited_shapes_and_imitations_are_refused_before_training(line, tmp_path, shape, imitation, message):
     artifacts = line("classification")
     given = {"teacher": artifacts.teacher, "examples": artifacts.examples, "training": TRAINING}
     with pytest.raises(InputError) as error:
@@ -200,13 +194,13 @@ def test_unsuited_shapes_and_imitations_are_refused_before_training(
     assert str(error.value) == message
 
 
-def test_a_narrow_student_imitates_what_stands_between_in_two_stages(line: Lines, tmp_path: Any) -> None:
+def test_a_narrow_student_imitates_what_stands_between_in_two_stages(line, tmp_path):
     artifacts, student = line("embedding"), Model(tmp_path / "student")
     names = ("hidden_states", "attentions", "relations", "cosine", "vectors", "similarities")
     imitation = Imitation(**dict.fromkeys(names, 1.0), intermediate_steps=0.6)
     training = dataclasses.replace(TRAINING, steps=5, learning_rate=1e-3)
     given = {"teacher": artifacts.blank, "examples": artifacts.examples, "shape": Student(hidden_size=8)}
-    reports: list[tuple[float, float]] = []
+    reports = []
     set_progress_sink(lambda done, total, note: reports.append((done, total)) if total else None)
     try:
         with tuning_job.eagerly():

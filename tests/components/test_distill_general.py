@@ -4,9 +4,6 @@ import dataclasses
 import functools
 import json
 import random
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,10 +19,9 @@ from components.training.model_folder import read_model
 from keras_bert.models.encoder import config_of
 from keras_bert.options.compression import StateImitation, Student
 from keras_bert.options.training import Training
-from keras_bert.tasks.base import Task
 from keras_bert.tasks.classification import Classification
 from keras_bert.training.trainer import Trainer
-from tests.components.tuning_job import WORDS, Line, eagerly
+from tests.components.tuning_job import WORDS, eagerly
 
 TRAINING = Training(steps=4, batch_size=8, learning_rate=3e-3, seed=3, xla="off")
 IMITATION = StateImitation(hidden_states=1.0, relations=1.0)
@@ -36,7 +32,7 @@ class KilledError(Exception):
 
 
 @pytest.fixture(autouse=True)
-def no_compilation() -> Iterator[None]:
+def no_compilation():
     with eagerly():
         yield
     set_progress_sink(lambda done, total, note: None)
@@ -44,7 +40,7 @@ def no_compilation() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def texts(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> TextExamples:
+def texts(checkpoint, tmp_path_factory):
     folder, chance = tmp_path_factory.mktemp("texts"), random.Random(0)
     lines = [" ".join(chance.choice(WORDS) for _ in range(chance.randint(7, 9))) for _ in range(40)]
     (folder / "text.txt").write_text("\n".join(lines))
@@ -54,20 +50,18 @@ def texts(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> TextExa
     return made
 
 
-def make(checkpoint: Path, texts: TextExamples, folder: Path, **settings: Any) -> Model:
+def make(checkpoint, texts, folder, **settings):
     student = Model(folder)
     given = {"shape": Student(hidden_size=8), "imitation": IMITATION, "training": TRAINING, **settings}
     distill_general.run(start=Model(checkpoint / "model"), texts=texts, student=student, **given)
     return student
 
 
-def blocks(task: Task) -> list[np.ndarray]:
+def blocks(task):
     return task.model.get_layer("block_0").get_weights()
 
 
-def test_a_narrow_student_comes_nearer_and_the_task_goes_on_from_it(
-    checkpoint: Path, texts: TextExamples, line: Callable[[str], Line], tmp_path: Path
-) -> None:
+def test_a_narrow_student_comes_nearer_and_the_task_goes_on_from_it(checkpoint, texts, line, tmp_path):
     training = dataclasses.replace(TRAINING, steps=4)
     student_folder = make(checkpoint, texts, tmp_path / "begun", training=training)
     history = [json.loads(row) for row in student_folder.file("history.jsonl").read_text().splitlines()]
@@ -99,9 +93,7 @@ def test_a_narrow_student_comes_nearer_and_the_task_goes_on_from_it(
         np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
 
-def test_one_with_fewer_parts_starts_from_those_of_the_start(
-    checkpoint: Path, texts: TextExamples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_with_fewer_parts_starts_from_those_of_the_start(checkpoint, texts, tmp_path, monkeypatch):
     monkeypatch.setattr("keras_bert.recipes.students.STARTING_BATCHES", 2)
     shape = Student(num_heads=1, intermediate_size=16, embedding_rank=8)
     student_folder = make(
@@ -112,18 +104,16 @@ def test_one_with_fewer_parts_starts_from_those_of_the_start(
     assert (config.hidden_size, config.num_heads, config.head_size, config.embedding_rank) == (16, 1, 8, 8)
 
 
-def test_killed_and_started_again_the_bytes_are_the_same(
-    checkpoint: Path, texts: TextExamples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_and_started_again_the_bytes_are_the_same(checkpoint, texts, tmp_path, monkeypatch):
     settings = {"imitation": StateImitation(cosine=1.0)}
     whole = make(checkpoint, texts, tmp_path / "whole", **settings)
     monkeypatch.setattr(Trainer, "fit", functools.partialmethod(Trainer.fit, checkpoint_seconds=0.0))
     set_step_folders(StepFolders(checkpoints=tmp_path / "checkpoints"))
-    fits: list[int] = []
+    fits = []
     steps = Trainer.step
     monkeypatch.setattr(Trainer, "step", lambda self, batches, step: fits.append(step) or steps(self, batches, step))
 
-    def kill(done: float, total: float, note: str) -> None:
+    def kill(done, total, note):
         if len(fits) == 3:
             raise KilledError
 
@@ -137,7 +127,7 @@ def test_killed_and_started_again_the_bytes_are_the_same(
         assert again.file(name).read_bytes() == whole.file(name).read_bytes()
 
 
-def test_unsuited_imitation_is_refused_before_training(checkpoint: Path, texts: TextExamples, tmp_path: Path) -> None:
+def test_unsuited_imitation_is_refused_before_training(checkpoint, texts, tmp_path):
     rule = "divide the widths of queries, 8 in the student and 16 in the teacher"
     with pytest.raises(InputError, match=rf"^general_distillation\.relation_heads must {rule}, got 3$"):
         make(checkpoint, texts, tmp_path / "student", imitation=StateImitation(relations=1.0, relation_heads=3))

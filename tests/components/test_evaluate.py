@@ -6,7 +6,6 @@ import shutil
 import statistics
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +34,7 @@ from tests.components.labelled_rows import origins_of, read_source_rows
 from tests.samples import long_but
 
 
-def run(folder: Path, line: Any, **given: Any) -> tuple[dict, dict]:
+def run(folder, line, **given):
     """What `metrics.json` and `blessing.json` say."""
     evaluation, blessing = Evaluation(folder / "evaluation"), Blessing(folder / "blessing")
     arguments = {"teachers": given.get("teachers") or [line.teacher], "students": [], "edges": [], **given}
@@ -46,7 +45,7 @@ def run(folder: Path, line: Any, **given: Any) -> tuple[dict, dict]:
     )
 
 
-def accuracy(line: Any, model: Any, split: str) -> float:
+def accuracy(line, model, split):
     rows = read_rows(line.examples, split)
     answers = keras_bert.load(model.path).predict([row.text for row in rows])
     return statistics.fmean(row.label == answer.label for row, answer in zip(rows, answers, strict=True))
@@ -132,7 +131,7 @@ def test_engines_that_files_were_compiled_for_are_asked(tmp_path, line, monkeypa
     assert any("int8 on GPU, 3 rows accuracy 50.00 must be at least" in reason for reason in decision["reasons"])
 
 
-def test_sizes_are_those_of_the_pushed_files(tmp_path: Path, line: Any) -> None:
+def test_sizes_are_those_of_the_pushed_files(tmp_path, line):
     artifacts = line("classification")
     bare = artifacts.edge.file("model.tflite").stat().st_size / 1e6
     thresholds = Thresholds(max_megabytes=bare + 0.0002)

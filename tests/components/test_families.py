@@ -1,7 +1,6 @@
 """Each family through the steps: fine-tuned, trained on with rounding, exported, and asked as files."""
 
 import functools
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,7 +28,7 @@ TRAINING = Training(steps=1, batch_size=8, learning_rate=1e-3, xla="off", precis
 
 @pytest.mark.long
 @pytest.mark.parametrize("family", [*FAMILIES, *SIMILAR])
-def test_from_a_checkpoint_to_files(family: str, tmp_path: Path) -> None:
+def test_from_a_checkpoint_to_files(family, tmp_path):
     make_checkpoint(tmp_path / "theirs", family, tuning_job.WORDS)
     pretrained, vocabulary = Model(tmp_path / "pretrained"), Vocabulary(tmp_path / "vocabulary")
     import_checkpoint.run(model=pretrained, vocabulary=vocabulary, source=Checkpoint(str(tmp_path / "theirs")))

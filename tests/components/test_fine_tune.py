@@ -4,8 +4,6 @@ import contextlib
 import dataclasses
 import json
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ from components.examples.registry import read_rows
 from components.fine_tune import fine_tune
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import FROZEN_HEAD_FILE, read_model
-from components.training.tuning import ClassWeights
 from keras_bert.data.records import read_features
 from keras_bert.options.fine_tuning import Selection
 from keras_bert.tasks.registry import TASKS
@@ -28,19 +25,19 @@ from tests.samples import long_but
 Lines = Callable[[str], Line]
 
 
-def run(line: Line, model: Path, **changes: Any) -> Model:
+def run(line, model, **changes):
     given = {"pretrained": line.pretrained, "examples": line.examples, "training": TRAINING, "selection": SELECTION}
     fine_tune.run(**{**given, **changes}, model=Model(model))
     return Model(model)
 
 
-def history(model: Model, name: str) -> list[float]:
+def history(model, name):
     entries = [json.loads(text) for text in model.file("history.jsonl").read_text().splitlines()]
     return [entry[name] for entry in entries if name in entry]
 
 
 @pytest.mark.parametrize("task", long_but(("classification",), tuning_job.TASKS))
-def test_every_task_is_learnt(line: Lines, task: str) -> None:
+def test_every_task_is_learnt(line, task):
     artifacts = line(task)
     losses = history(artifacts.teacher, "loss")
     assert losses[-1] < losses[0] / 4
@@ -52,14 +49,14 @@ def test_every_task_is_learnt(line: Lines, task: str) -> None:
     assert {**read_settings, **settings, "null_threshold": 0} == read_settings
 
 
-def test_class_weights_move_the_answers(line: Lines) -> None:
+def test_class_weights_move_the_answers(line):
     artifacts = line("classification")
     rows = read_rows(artifacts.examples, "train")
     answers = TASK_SCORING["classification"].answer(artifacts.load("lopsided"), rows)
     assert answers.count("animal") == len(rows) > 1.5 * [row.label for row in rows].count("animal")
 
 
-def test_training_stops_when_patience_is_at_an_end_and_keeps_the_best_weights(line: Lines, tmp_path: Path) -> None:
+def test_training_stops_when_patience_is_at_an_end_and_keeps_the_best_weights(line, tmp_path):
     artifacts = line("regression")
     # The rate rises to the end, and soon is too high.
     training = dataclasses.replace(TRAINING, steps=40, learning_rate=0.2, warmup=1.0)
@@ -78,11 +75,11 @@ def test_training_stops_when_patience_is_at_an_end_and_keeps_the_best_weights(li
 
 
 @pytest.fixture
-def trainer_calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def trainer_calls(monkeypatch):
     """What the trainer is asked for, which then trains nothing."""
-    calls: list[dict[str, Any]] = []
+    calls = []
 
-    def keep(self: Any, batches: Any, **arguments: Any) -> list[dict[str, float]]:
+    def keep(self, batches, **arguments):
         calls.append({"steps": self.steps, **arguments})
         return [{"step": self.steps}]
 
@@ -91,9 +88,7 @@ def trainer_calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("task", tuning_job.TASKS)
-def test_validation_rows_decide_by_accuracy_or_loss(
-    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]], task: str
-) -> None:
+def test_validation_rows_decide_by_accuracy_or_loss(line, tmp_path, trainer_calls, task):
     artifacts = line(task)
     run(artifacts, tmp_path / "model", selection=Selection(validations=7, patience=3))
     expected = "validation_accuracy" if task == "classification" else "validation_loss"
@@ -101,9 +96,7 @@ def test_validation_rows_decide_by_accuracy_or_loss(
     assert chosen == [(expected, 3, 7, 120)]
 
 
-def test_nothing_is_chosen_where_the_last_weights_are_kept(
-    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]]
-) -> None:
+def test_nothing_is_chosen_where_the_last_weights_are_kept(line, tmp_path, trainer_calls):
     run(line("classification"), tmp_path / "model", selection=Selection(keep="last"))
     assert [(call["select"], call["patience"], call["validations"]) for call in trainer_calls] == [(None, None, 4)]
 
@@ -111,17 +104,17 @@ def test_nothing_is_chosen_where_the_last_weights_are_kept(
 @pytest.mark.parametrize("class_weights", ["none", "balanced"])
 @pytest.mark.parametrize("task", ["classification", "multi_label", "token_classification"])
 def test_a_head_that_is_not_fitted_starts_from_the_frequencies_of_the_labels(
-    line: Lines,
-    tmp_path: Path,
-    trainer_calls: list[dict[str, Any]],
-    monkeypatch: pytest.MonkeyPatch,
-    task: str,
-    class_weights: ClassWeights,
-) -> None:
+    line,
+    tmp_path,
+    trainer_calls,
+    monkeypatch,
+    task,
+    class_weights,
+):
     monkeypatch.setattr(new_head, "_LEAST_GAIN", 1.0)
     artifacts = line(task)
     run(artifacts, tmp_path / "model", class_weights=class_weights)
-    made: Any = read_model(Model(tmp_path / "model"))
+    made = read_model(Model(tmp_path / "model"))
     description = read_features(artifacts.examples.path)
     counts = np.array([description["labels"]["train"].get(label, 0) for label in made.labels])
     present, absent = counts, description["rows"]["train"] - counts
@@ -137,9 +130,7 @@ def test_a_head_that_is_not_fitted_starts_from_the_frequencies_of_the_labels(
 
 
 @pytest.mark.parametrize("task", ["classification", "multi_label", "regression", "token_classification"])
-def test_training_starts_from_a_head_that_is_fitted_to_the_encoder_as_it_is(
-    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]], task: str
-) -> None:
+def test_training_starts_from_a_head_that_is_fitted_to_the_encoder_as_it_is(line, tmp_path, trainer_calls, task):
     artifacts = line(task)
     model = run(artifacts, tmp_path / "model", start_head="fitted")
     scoring, rows = TASK_SCORING[task], read_rows(artifacts.examples, "train")
@@ -157,12 +148,10 @@ def test_training_starts_from_a_head_that_is_fitted_to_the_encoder_as_it_is(
 
 
 @pytest.mark.parametrize("task", ["classification", "multi_label", "token_classification", "question_answering"])
-def test_a_head_that_answers_the_same_question_is_kept(
-    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]], caplog: pytest.LogCaptureFixture, task: str
-) -> None:
+def test_a_head_that_answers_the_same_question_is_kept(line, tmp_path, trainer_calls, caplog, task):
     """A checkpoint numbers its labels in an order of its own."""
     artifacts = line(task)
-    trained: Any = read_model(artifacts.blank)
+    trained = read_model(artifacts.blank)
     turned = Model(tmp_path / "turned")
     if trained.labels:
         trained.labels = trained.labels[::-1]
@@ -171,20 +160,18 @@ def test_a_head_that_answers_the_same_question_is_kept(
     trained.save(turned.path)
     turned.seal({})
     with caplog.at_level("INFO"):
-        made: Any = read_model(run(artifacts, tmp_path / "model", pretrained=turned, selection=Selection(keep="last")))
+        made = read_model(run(artifacts, tmp_path / "model", pretrained=turned, selection=Selection(keep="last")))
     assert caplog.messages[0] == f"the head of the initial model is kept, which is one for {task}"
     assert trainer_calls
-    expected: Any = artifacts.load("blank")
+    expected = artifacts.load("blank")
     assert made.labels == expected.labels
     for kept, weight in zip(made.model.weights, expected.model.weights, strict=True):
         np.testing.assert_array_equal(kept.numpy(), weight.numpy())
 
 
-def test_a_head_for_anything_else_is_new_and_the_log_says_why(
-    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_head_for_anything_else_is_new_and_the_log_says_why(line, tmp_path, trainer_calls, caplog):
     artifacts = line("classification")
-    other: Any = read_model(artifacts.blank)
+    other = read_model(artifacts.blank)
     other.labels = ("animal", "mineral")
     other.save(tmp_path / "other")
     Model(tmp_path / "other").seal({})
@@ -204,9 +191,7 @@ def test_a_head_for_anything_else_is_new_and_the_log_says_why(
     assert "numbers may have another unit than those of the initial model" in caplog.text
 
 
-def test_a_cross_encoder_begins_a_re_ranker_with_its_head(
-    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]]
-) -> None:
+def test_a_cross_encoder_begins_a_re_ranker_with_its_head(line, tmp_path, trainer_calls):
     artifacts, encoder = line("embedding"), read_model(line("embedding").pretrained)
     initial = TASKS["reranking"].build(encoder.encoder, encoder.tokenizer, max_length=9, activation="sigmoid")
     initial.save(tmp_path / "theirs")
@@ -218,7 +203,7 @@ def test_a_cross_encoder_begins_a_re_ranker_with_its_head(
             numbers.save(tmp_path / "theirs")
         theirs = Model(tmp_path / "theirs")
         theirs.seal({})
-        made: Any = read_model(run(artifacts, tmp_path / kind, pretrained=theirs, examples=examples))
+        made = read_model(run(artifacts, tmp_path / kind, pretrained=theirs, examples=examples))
         expected = "sigmoid" if kind == "reranking" else "none"
         assert (made.name, made.max_length, made.activation) == ("reranking", tuning_job.LENGTH, expected)
         for name in ("kernel", "bias"):
@@ -226,7 +211,7 @@ def test_a_cross_encoder_begins_a_re_ranker_with_its_head(
             np.testing.assert_array_equal(kept, head)
 
 
-def test_a_seed_has_a_head_of_its_own(line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]]) -> None:
+def test_a_seed_has_a_head_of_its_own(line, tmp_path, trainer_calls):
     training = [dataclasses.replace(TRAINING, seed=seed) for seed in (3, 4, 3)]
     made = [
         run(line("regression"), tmp_path / str(n), training=one_training, start_head="random")
@@ -236,12 +221,10 @@ def test_a_seed_has_a_head_of_its_own(line: Lines, tmp_path: Path, trainer_calls
     assert prints[0] == prints[2] != prints[1]
 
 
-def test_answers_are_always_given_where_training_has_one_to_each_question(
-    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]]
-) -> None:
+def test_answers_are_always_given_where_training_has_one_to_each_question(line, tmp_path, trainer_calls):
     artifacts = line("question_answering")
     examples = tuning_job.ingest(tmp_path, artifacts.vocabulary, tuning_job.write_rows(tmp_path, "question_answering"))
-    task: Any = read_model(run(artifacts, tmp_path / "model", examples=examples))
+    task = read_model(run(artifacts, tmp_path / "model", examples=examples))
     assert trainer_calls
     assert task.null_threshold is None
     assert task.settings()["stride"] == read_features(examples.path)["settings"]["stride"] == 5
@@ -249,7 +232,7 @@ def test_answers_are_always_given_where_training_has_one_to_each_question(
 
 
 @pytest.mark.parametrize("task", tuning_job.TASKS)
-def test_equal_texts_stand_in_one_split_where_only_training_is_given(line: Lines, tmp_path: Path, task: str) -> None:
+def test_equal_texts_stand_in_one_split_where_only_training_is_given(line, tmp_path, task):
     source = tuning_job.write_rows(tmp_path, task, copies=2)
     examples = tuning_job.ingest(tmp_path, line(task).vocabulary, source)
     rows = {split: read_rows(examples, split) for split in ("train", "validation", "test")}
@@ -262,9 +245,7 @@ def test_equal_texts_stand_in_one_split_where_only_training_is_given(line: Lines
     assert len(set.union(*texts.values())) == 40
 
 
-def test_an_unsuited_encoder_is_refused_before_training(
-    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]]
-) -> None:
+def test_an_unsuited_encoder_is_refused_before_training(line, tmp_path, trainer_calls):
     tuning_job.write_checkpoint(tmp_path, pooler=False)
     message = "the encoder cannot learn classification from these rows: encoder must have a pooler, got one without"
     bare = Model(tmp_path / "model")

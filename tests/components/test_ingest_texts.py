@@ -1,7 +1,5 @@
 """Lines of text as rows: which are held out, and how long they may be."""
 
-from pathlib import Path
-
 import pytest
 
 from components.artifacts.standard import TextExamples, Vocabulary
@@ -13,7 +11,7 @@ from keras_bert.data.task_batches import task_batches
 from keras_bert.tokenizers.loading import load_tokenizer
 
 
-def ingest(checkpoint: Path, folder: Path, text: str) -> TextExamples:
+def ingest(checkpoint, folder, text):
     (folder / "text.txt").write_text(text)
     texts = TextExamples(folder / "texts")
     ingest_texts.run(
@@ -25,7 +23,7 @@ def ingest(checkpoint: Path, folder: Path, text: str) -> TextExamples:
     return texts
 
 
-def rows_of(texts: TextExamples, split: str) -> list[list[int]]:
+def rows_of(texts, split):
     """The ids of each row, without padding; all inputs are looked at."""
     rows = []
     for batch in task_batches(texts.path, split, 4).epoch():
@@ -36,7 +34,7 @@ def rows_of(texts: TextExamples, split: str) -> list[list[int]]:
     return rows
 
 
-def test_lines_are_rows_and_a_twentieth_is_held_out(checkpoint: Path, tmp_path: Path) -> None:
+def test_lines_are_rows_and_a_twentieth_is_held_out(checkpoint, tmp_path):
     lines = [
         f"{first} {second}" for first in "cow hen owl fox oak fir elm".split() for second in "the near old".split()
     ]
@@ -53,7 +51,7 @@ def test_lines_are_rows_and_a_twentieth_is_held_out(checkpoint: Path, tmp_path: 
         assert sorted(rows_of(again, split)) == sorted(rows)
 
 
-def test_long_lines_lose_their_end_and_are_counted(checkpoint: Path, tmp_path: Path) -> None:
+def test_long_lines_lose_their_end_and_are_counted(checkpoint, tmp_path):
     texts = ingest(checkpoint, tmp_path, "cow hen owl fox\ncow hen owl fox oak\n")
     content = read_features(texts.path)
     assert (content["task"], content["max_length"]) == ("text", 6)
@@ -62,7 +60,7 @@ def test_long_lines_lose_their_end_and_are_counted(checkpoint: Path, tmp_path: P
     assert rows[0] == rows[1], "but for its end the one is the other"
 
 
-def test_a_single_line_is_not_enough(checkpoint: Path, tmp_path: Path) -> None:
+def test_a_single_line_is_not_enough(checkpoint, tmp_path):
     with pytest.raises(InputError) as caught:
         ingest(checkpoint, tmp_path, "cow\n\n cow ")
     rule = "hold at least two different lines, one to train on and one to validate on"

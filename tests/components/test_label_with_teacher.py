@@ -2,8 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +25,7 @@ from tests.samples import long_but
 Lines = Callable[[str], Line]
 
 
-def answer(artifacts: Line, folder: Path, **settings: Any) -> TaskExamples:
+def answer(artifacts, folder, **settings):
     labelled = TaskExamples(folder / "labelled")
     labelled.path.mkdir(parents=True)
     models = {"teachers": [artifacts.blank], "pretrained": artifacts.pretrained}
@@ -37,16 +35,16 @@ def answer(artifacts: Line, folder: Path, **settings: Any) -> TaskExamples:
     return labelled
 
 
-def rows_of(folder: Path, split: str = "train") -> list[dict[str, np.ndarray]]:
+def rows_of(folder, split="train"):
     return [{name: value.numpy() for name, value in batch.items()} for batch in task_batches(folder, split, 1).epoch()]
 
 
-def key(row: dict[str, np.ndarray]) -> bytes:
+def key(row):
     return row["token_ids"].tobytes() + row.get("second_token_ids", row["token_ids"]).tobytes()
 
 
 @pytest.mark.parametrize("task", long_but(("classification",), tuning_job.TASKS))
-def test_answers_are_the_teachers_to_the_rows_as_they_stand(line: Lines, tmp_path: Path, task: str) -> None:
+def test_answers_are_the_teachers_to_the_rows_as_they_stand(line, tmp_path, task):
     artifacts = line(task)
     labelled = answer(artifacts, tmp_path, teacher_labels=TeacherLabels(copies=1, replaced=0.5, candidates=3))
     before, after = read_features(artifacts.examples.path)["counts"], read_features(labelled.path)["counts"]
@@ -82,7 +80,7 @@ def test_answers_are_the_teachers_to_the_rows_as_they_stand(line: Lines, tmp_pat
             np.testing.assert_array_equal(row["positions"][0], row["teacher_answers"][0, :length].argmax(axis=0))
 
 
-def test_a_student_learns_the_same_from_stored_answers(line: Lines, tmp_path: Path) -> None:
+def test_a_student_learns_the_same_from_stored_answers(line, tmp_path):
     artifacts = line("classification")
     labelled = answer(artifacts, tmp_path)
     weights = []
@@ -97,9 +95,7 @@ def test_a_student_learns_the_same_from_stored_answers(line: Lines, tmp_path: Pa
     assert weights[0] == pytest.approx(weights[1], rel=0.3)
 
 
-def test_texts_without_labels_get_the_teachers_and_those_of_test_rows_are_counted_or_dropped(
-    line: Lines, tmp_path: Path
-) -> None:
+def test_texts_without_labels_get_the_teachers_and_those_of_test_rows_are_counted_or_dropped(line, tmp_path):
     artifacts = line("classification")
     test, teacher = read_rows(artifacts.examples, "test")[0].text, artifacts.load("blank")
     (tmp_path / "more.txt").write_text(f"cow hen owl\noak fir\n\ncow hen owl\n  the old elm \n{test.upper()}\n")
@@ -120,9 +116,9 @@ def test_texts_without_labels_get_the_teachers_and_those_of_test_rows_are_counte
             assert row["label"] == answers.argmax()
 
 
-def test_copies_and_texts_get_the_labels_that_reach_the_teachers_thresholds(line: Lines, tmp_path: Path) -> None:
+def test_copies_and_texts_get_the_labels_that_reach_the_teachers_thresholds(line, tmp_path):
     artifacts, teacher = line("multi_label"), Model(tmp_path / "teacher")
-    task: Any = read_model(artifacts.blank)
+    task = read_model(artifacts.blank)
     task.thresholds = [0.0, None]
     task.save(teacher.path)
     teacher.seal({})
@@ -135,9 +131,9 @@ def test_copies_and_texts_get_the_labels_that_reach_the_teachers_thresholds(line
     assert len({tuple(row["label"][0]) for row in rows[:count]}) > 2, "rows keep labels of their own"
 
 
-def test_copies_are_in_lists_of_their_own(line: Lines, tmp_path: Path) -> None:
+def test_copies_are_in_lists_of_their_own(line, tmp_path):
     artifacts, teacher = line("reranking"), Model(tmp_path / "teacher")
-    start: Any = read_model(artifacts.pretrained)
+    start = read_model(artifacts.pretrained)
     Reranking.build(start.encoder, start.tokenizer, max_length=tuning_job.LENGTH).save(teacher.path)
     teacher.seal({})
     labelled = answer(artifacts, tmp_path, teachers=[teacher], teacher_labels=TeacherLabels(copies=2))
@@ -147,9 +143,7 @@ def test_copies_are_in_lists_of_their_own(line: Lines, tmp_path: Path) -> None:
     assert {len(numbers) for numbers in lists} == {4}
 
 
-def test_an_interrupted_step_makes_the_parts_that_are_missing(
-    line: Lines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_step_makes_the_parts_that_are_missing(line, tmp_path, monkeypatch):
     monkeypatch.setattr("components.label_with_teacher._ROWS", 8)
     monkeypatch.setattr("components.label_with_teacher._BATCHES", 2)
     artifacts, before = line("regression"), step_folders()
@@ -170,7 +164,7 @@ def test_an_interrupted_step_makes_the_parts_that_are_missing(
         assert again.file(file).read_bytes() == whole.file(file).read_bytes()
 
 
-def test_copies_of_test_rows_are_counted_or_dropped_also_after_an_interruption(line: Lines, tmp_path: Path) -> None:
+def test_copies_of_test_rows_are_counted_or_dropped_also_after_an_interruption(line, tmp_path):
     artifacts = line("classification")
     train = tuning_job.write_rows(tmp_path, "classification").train
     source = TableSource(train, validation=train, test=train)

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,13 +21,13 @@ Lines = Callable[[str], Line]
 FEW = dataclasses.replace(TRAINING, steps=4, learning_rate=1e-3)
 
 
-def zeros(model: Model) -> dict[str, np.ndarray]:
+def zeros(model):
     """Of each kernel its transposed zeros, as a file has them."""
     kernels = Masks(read_model(model).network()).kernels
     return {path: np.asarray(layer.kernel).T == 0 for path, layer in kernels.items()}
 
 
-def tensors_of(file: Path) -> list[np.ndarray]:
+def tensors_of(file):
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter = Interpreter(model_path=str(file))
@@ -42,7 +41,7 @@ def tensors_of(file: Path) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("pattern", long_but(["2:4"], ["unstructured", "2:4"]))
-def test_pruned_weights_stay_zero_to_the_end(line: Lines, tmp_path: Path, pattern: str) -> None:
+def test_pruned_weights_stay_zero_to_the_end(line, tmp_path, pattern):
     artifacts = line("classification")
     pruned, quantized = Model(tmp_path / "pruned"), Model(tmp_path / "quantized")
     settings = Pruning(sparsity=0.5, pattern=pattern)
@@ -71,7 +70,7 @@ def test_pruned_weights_stay_zero_to_the_end(line: Lines, tmp_path: Path, patter
         assert any(_holds(tensor, zero) for tensor in integers)
 
 
-def _holds(tensor: np.ndarray, zero: np.ndarray) -> bool:
+def _holds(tensor, zero):
     return tensor.ndim == 2 and any(
         np.array_equal(tensor[start : start + len(zero)] == 0, zero)
         for start in range(0, len(tensor) - len(zero) + 1, len(zero))

@@ -5,9 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import onnx
 import pytest
@@ -16,7 +14,6 @@ from components import push as push_module
 from components.artifacts.evaluation import Blessing, Evaluation
 from components.artifacts.pushed import Pushed
 from components.artifacts.standard import EdgeModel, TaskExamples
-from components.dsl.artifact import Artifact
 from components.dsl.errors import Refusal
 from components.push import ALWAYS_FILES, push
 from components.sources.pushed_version import list_versions
@@ -33,7 +30,7 @@ TOKENIZER = json.dumps({"normalizer": {"type": "Nmt"}, "model": {"type": "Unigra
 EDGE_FILES = ("model.tflite", "model.onnx", "labels.json", *ALWAYS_FILES)
 
 
-def seal(artifact: Artifact, files: dict[str, str]) -> Artifact:
+def seal(artifact, files):
     for name, text in files.items():
         artifact.file(name).parent.mkdir(parents=True, exist_ok=True)
         is_onnx = name.endswith(".onnx")
@@ -43,7 +40,7 @@ def seal(artifact: Artifact, files: dict[str, str]) -> Artifact:
     return artifact
 
 
-def edge_model(path: Path, content: str = "model") -> Artifact:
+def edge_model(path, content="model"):
     files = dict.fromkeys(EDGE_FILES, content)
     files["labels.json"] = '["no", "yes"]'
     files["task.json"] = json.dumps({"task": "classification", "labels": ["no", "yes"], "max_length": 64})
@@ -58,22 +55,22 @@ def edge_model(path: Path, content: str = "model") -> Artifact:
     return seal(EdgeModel(path), files)
 
 
-def contents_of(version: Path) -> set[str]:
+def contents_of(version):
     """The `content` of the models of a version, see `edge_model`."""
     tflite = (version / "model.tflite").read_bytes().partition(b"PK")[0].decode()
     return {tflite, onnx.load_model(version / "model.onnx").producer_name, (version / "vocab.txt").read_text()}
 
 
 def push_once(
-    folder: Path,
-    number: int,
-    *edges: Artifact,
-    blessed: bool = True,
-    accuracy: float = 0.9,
-    kept: int = 0,
-    page: SearchTexts | None = None,
-    calibration: dict[str, Any] | None = None,
-) -> int:
+    folder,
+    number,
+    *edges,
+    blessed=True,
+    accuracy=0.9,
+    kept=0,
+    page=None,
+    calibration=None,
+):
     spread = {"mean": accuracy, "sd": None, "seeds": [accuracy]}
     row = {"metrics": {"accuracy": spread}, "megabytes": 1.5, "milliseconds": 0.25}
     metrics = {
@@ -104,7 +101,7 @@ def push_once(
     return int(pushed.manifest()["counts"]["version"])
 
 
-def test_versions_are_numbered_and_hold_all_files(tmp_path: Path) -> None:
+def test_versions_are_numbered_and_hold_all_files(tmp_path):
     assert push_once(tmp_path, 1, edge_model(tmp_path / "a", "first")) == 1
     assert push_once(tmp_path, 2, edge_model(tmp_path / "b", "second")) == 2
     assert list_versions(tmp_path / "models") == [1, 2]
@@ -123,12 +120,12 @@ def test_versions_are_numbered_and_hold_all_files(tmp_path: Path) -> None:
     assert "- no `index.html`: there are no rules of its tokenizer for apps\n" in card
 
 
-def test_a_search_without_a_page_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_search_without_a_page_is_reported(tmp_path, caplog):
     push_once(tmp_path, 1, edge_model(tmp_path / "a"), page=SearchTexts())
     assert caplog.messages == ["no page searches the texts: there are no rules of its tokenizer for apps"]
 
 
-def test_a_folder_under_the_root_is_found_after_a_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_under_the_root_is_found_after_a_move(tmp_path, monkeypatch):
     (tmp_path / "root").mkdir()
     monkeypatch.chdir(tmp_path / "root")
     push_once(Path(), 1, edge_model(tmp_path / "a"))
@@ -138,13 +135,13 @@ def test_a_folder_under_the_root_is_found_after_a_move(tmp_path: Path, monkeypat
     assert Pushed(tmp_path / "moved" / "pushed-1").is_intact()
 
 
-def test_pushes_files_of_the_kept_seed(tmp_path: Path) -> None:
+def test_pushes_files_of_the_kept_seed(tmp_path):
     edges = [edge_model(tmp_path / name, name) for name in ("a", "b", "c")]
     push_once(tmp_path, 1, *edges, kept=1)
     assert contents_of(tmp_path / "models" / "1") == {"b"}
 
 
-def test_pushes_float_files_if_there_are_no_others(tmp_path: Path) -> None:
+def test_pushes_float_files_if_there_are_no_others(tmp_path):
     edge = EdgeModel(tmp_path / "a")
     files = {"model_float32.tflite": "float", "export.json": '{"model_float32.tflite": {"lengths": [8]}}'}
     settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "golden.json": "[]"}
@@ -154,7 +151,7 @@ def test_pushes_float_files_if_there_are_no_others(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "models" / "1").iterdir()} == names
 
 
-def test_model_files_have_metrics_and_origin_attached(tmp_path: Path) -> None:
+def test_model_files_have_metrics_and_origin_attached(tmp_path):
     push_once(tmp_path, 1, edge_model(tmp_path / "a"))
     version = tmp_path / "models" / "1"
     for name in ("model.tflite", "model.onnx"):
@@ -169,7 +166,7 @@ def test_model_files_have_metrics_and_origin_attached(tmp_path: Path) -> None:
     }
 
 
-def test_pushes_all_files_of_a_saved_model_with_calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pushes_all_files_of_a_saved_model_with_calibration(tmp_path, monkeypatch):
     # It would run the model, which is a stub here.
     monkeypatch.setattr("keras_bert.clients.golden.add_calibrated_answers", lambda folder: None)
     edge = EdgeModel(tmp_path / "a")
@@ -199,7 +196,7 @@ def test_pushes_all_files_of_a_saved_model_with_calibration(tmp_path: Path, monk
 WEB = ("transformers_js/config.json", "transformers_js/onnx/model.onnx", "transformers_js/1_Pooling/config.json")
 
 
-def web_model(path: Path) -> Artifact:
+def web_model(path):
     """A model with a folder for the web, all of whose files are pushed."""
     settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "golden.json": "[]"}
     settings["tokenizer.json"] = TOKENIZER
@@ -207,7 +204,7 @@ def web_model(path: Path) -> Artifact:
     return seal(EdgeModel(path), {**files, **dict.fromkeys(WEB, "web")})
 
 
-def test_pushes_all_files_of_a_folder(tmp_path: Path) -> None:
+def test_pushes_all_files_of_a_folder(tmp_path):
     edge = web_model(tmp_path / "a")
     assert push_once(tmp_path, 1, edge) == push_once(tmp_path, 2, edge) == 1
     version = tmp_path / "models" / "1"
@@ -217,13 +214,13 @@ def test_pushes_all_files_of_a_folder(tmp_path: Path) -> None:
     assert set(WEB) < digests.keys()
 
 
-def test_the_same_model_is_not_copied_twice(tmp_path: Path) -> None:
+def test_the_same_model_is_not_copied_twice(tmp_path):
     edge = edge_model(tmp_path / "a")
     assert push_once(tmp_path, 1, edge) == push_once(tmp_path, 2, edge) == 1
     assert list_versions(tmp_path / "models") == [1]
 
 
-def test_same_model_with_other_metrics_is_another_version(tmp_path: Path) -> None:
+def test_same_model_with_other_metrics_is_another_version(tmp_path):
     edge = edge_model(tmp_path / "a")
     assert [push_once(tmp_path, number, edge, accuracy=0.1 * number) for number in (5, 6)] == [1, 2]
     metrics = json.loads((tmp_path / "models" / "2" / "metrics.json").read_text())
@@ -232,7 +229,7 @@ def test_same_model_with_other_metrics_is_another_version(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("file", [*EDGE_FILES, "metrics.json", "schema.json", "origin.json", *WEB])
 @pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_bytes(path.read_bytes().swapcase())])
-def test_damaged_version_is_not_reused(tmp_path: Path, file: str, spoil: Callable[[Path], object]) -> None:
+def test_damaged_version_is_not_reused(tmp_path, file, spoil):
     edge = (web_model if file in WEB else edge_model)(tmp_path / "a")
     push_once(tmp_path, 1, edge)
     spoil(tmp_path / "models" / "1" / file)
@@ -241,7 +238,7 @@ def test_damaged_version_is_not_reused(tmp_path: Path, file: str, spoil: Callabl
     assert Pushed(tmp_path / "pushed-2").is_intact()
 
 
-def test_version_with_added_files_is_reused(tmp_path: Path) -> None:
+def test_version_with_added_files_is_reused(tmp_path):
     edge = edge_model(tmp_path / "a")
     push_once(tmp_path, 1, edge)
     (tmp_path / "models" / "1" / "README.md").write_text("in use since May")
@@ -250,21 +247,21 @@ def test_version_with_added_files_is_reused(tmp_path: Path) -> None:
     assert push_once(tmp_path, 2, edge) == 1
 
 
-def test_a_model_that_is_pushed_again_later_is_the_newest_again(tmp_path: Path) -> None:
+def test_a_model_that_is_pushed_again_later_is_the_newest_again(tmp_path):
     first, second = edge_model(tmp_path / "a", "first"), edge_model(tmp_path / "b", "second")
     assert [push_once(tmp_path, n, edge) for n, edge in enumerate((first, second, first))] == [1, 2, 3]
     (tmp_path / "models" / "7").mkdir()
     assert push_once(tmp_path, 8, first) == 8, "a numbered folder of somebody else counts, and is left alone"
 
 
-def test_a_model_without_a_blessing_is_refused_with_the_reasons(tmp_path: Path) -> None:
+def test_a_model_without_a_blessing_is_refused_with_the_reasons(tmp_path):
     with pytest.raises(Refusal, match=r"because it was not blessed: b\. Likely causes: c; d; e$"):
         push_once(tmp_path, 1, edge_model(tmp_path / "a"), blessed=False)
     assert not (tmp_path / "models").exists()
 
 
-def test_a_push_that_breaks_leaves_no_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+def test_a_push_that_breaks_leaves_no_version(tmp_path, monkeypatch):
+    def fail(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(push_module, "write_model_card", fail)
@@ -273,11 +270,11 @@ def test_a_push_that_breaks_leaves_no_version(tmp_path: Path, monkeypatch: pytes
     assert list((tmp_path / "models").iterdir()) == []
 
 
-def test_pushes_at_the_same_time_take_a_version_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pushes_at_the_same_time_take_a_version_each(tmp_path, monkeypatch):
     write_card = push_module.write_model_card
-    other: list[int] = []
+    other = []
 
-    def push_between(*arguments: Any) -> None:
+    def push_between(*arguments):
         monkeypatch.setattr(push_module, "write_model_card", write_card)
         # All of the first push is staged, and its number chosen.
         other.append(push_once(tmp_path, 2, edge_model(tmp_path / "b", "second")))
@@ -301,14 +298,14 @@ def test_pushes_at_the_same_time_take_a_version_each(tmp_path: Path, monkeypatch
     assert all(Pushed(tmp_path / f"pushed-{number}").is_intact() for number in (1, 2))
 
 
-def test_a_number_that_a_file_has_is_taken(tmp_path: Path) -> None:
+def test_a_number_that_a_file_has_is_taken(tmp_path):
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "1").write_text("of somebody else")
     assert push_once(tmp_path, 1, edge_model(tmp_path / "a")) == 2
     assert (tmp_path / "models" / "1").read_text() == "of somebody else"
 
 
-def leave(folder: Path, name: str, *, old: bool = False) -> Path:
+def leave(folder, name, *, old=False):
     """A folder as a push has it while it goes on."""
     staging = folder / "models" / f".staging-{name}"
     staging.mkdir(parents=True)
@@ -318,7 +315,7 @@ def leave(folder: Path, name: str, *, old: bool = False) -> Path:
     return staging
 
 
-def test_what_a_killed_push_left_is_swept(tmp_path: Path) -> None:
+def test_what_a_killed_push_left_is_swept(tmp_path):
     here = push_module._machine()
     left, held = (leave(tmp_path, f"{here}-{name}") for name in ("left", "held"))
     other = subprocess.Popen([sys.executable, "-c", HOLD, held], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -335,14 +332,14 @@ def test_what_a_killed_push_left_is_swept(tmp_path: Path) -> None:
     assert not held.exists()
 
 
-def test_where_no_lock_tells_what_is_old_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_no_lock_tells_what_is_old_is_swept(tmp_path, monkeypatch):
     """On other machines, on some of their file systems, and of versions before locks."""
     old, new = leave(tmp_path, "elsewhere-old", old=True), leave(tmp_path, "elsewhere-new")
     push_once(tmp_path, 1, edge_model(tmp_path / "a"))
     assert not old.exists()
     assert new.is_dir(), "may go on"
 
-    def no_locks(*_: object) -> None:
+    def no_locks(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr("components.dsl.locks.fcntl.flock", no_locks)
@@ -353,11 +350,11 @@ def test_where_no_lock_tells_what_is_old_is_swept(tmp_path: Path, monkeypatch: p
     assert new.is_dir(), "may go on"
 
 
-def test_somebody_elses_folder_is_in_nobodys_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_somebody_elses_folder_is_in_nobodys_way(tmp_path, monkeypatch):
     folder = leave(tmp_path, f"{push_module._machine()}-other")
     opened = os.open
 
-    def refuse(path: Any, flags: int, *more: Any, **named: Any) -> int:
+    def refuse(path, flags, *more, **named):
         if Path(path) == folder:
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
         return opened(path, flags, *more, **named)
@@ -367,7 +364,7 @@ def test_somebody_elses_folder_is_in_nobodys_way(tmp_path: Path, monkeypatch: py
     assert folder.is_dir()
 
 
-def test_golden_outputs_are_of_files_that_are_pushed(tmp_path: Path) -> None:
+def test_golden_outputs_are_of_files_that_are_pushed(tmp_path):
     push_once(tmp_path, 1, edge_model(tmp_path / "a"))
     rows = json.loads((tmp_path / "models" / "1" / "golden.json").read_text())
     assert rows == [{"text": "model", "outputs": {"model.tflite": [0.5], "model.onnx": [0.5]}}]

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from components.quantize import quantize
 from components.training.model_folder import read_model
 from keras_bert.compress.quantization_parameters import read_quantization
 from keras_bert.options.export import Export
-from keras_bert.options.quantization import Quantization, RecipeName
+from keras_bert.options.quantization import Quantization
 from tests.components.tuning_job import Line
 from tests.samples import long_but
 
@@ -24,7 +23,7 @@ Lines = Callable[[str], Line]
 @pytest.mark.parametrize(
     "recipe", long_but(["static_wi8_ai8"], ("static_wi8_ai8", "static_wi8_ai16", "weights_wi4", "float16"))
 )
-def test_a_model_is_rounded_as_it_is_by_any_recipe(line: Lines, tmp_path: Path, recipe: RecipeName) -> None:
+def test_a_model_is_rounded_as_it_is_by_any_recipe(line, tmp_path, recipe):
     artifacts, quantized = line("classification"), Model(tmp_path / "quantized")
     given = {"student": artifacts.student, "examples": artifacts.examples, "quantized": quantized}
     quantize.run(**given, quantization=Quantization(recipe=recipe, calibration_batches=2), training=None)
@@ -59,7 +58,7 @@ def test_a_model_is_rounded_as_it_is_by_any_recipe(line: Lines, tmp_path: Path, 
         ),
     ],
 )
-def test_what_does_not_go_with_the_model(line: Lines, tmp_path: Path, settings: Quantization, message: str) -> None:
+def test_what_does_not_go_with_the_model(line, tmp_path, settings, message):
     artifacts = line("classification")
     given = {"student": artifacts.student, "examples": artifacts.examples, "quantized": Model(tmp_path / "quantized")}
     with pytest.raises(InputError) as caught:

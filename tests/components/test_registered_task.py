@@ -3,11 +3,7 @@
 import dataclasses
 import json
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Self
 
-import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -19,7 +15,6 @@ from components.artifacts.evaluation import Blessing, Evaluation
 from components.artifacts.pushed import Pushed
 from components.artifacts.standard import TaskExamples
 from components.evaluate import evaluate
-from components.examples.base import Encoding
 from components.examples.registry import TASK_ROWS
 from components.examples.texts import TextRows, encode_texts
 from components.label_with_teacher import label_with_teacher
@@ -27,14 +22,14 @@ from components.push import push
 from components.scoring.base import TaskScores, TaskScoring
 from components.scoring.mistakes import Mistakes
 from components.scoring.registry import TASK_SCORING
-from components.sources.table import TableSource, TextRow
+from components.sources.table import TextRow
 from keras_bert.core.config import EncoderConfig
 from keras_bert.data.schemas import SCHEMAS, Feature
 from keras_bert.data.task_batches import task_batches
 from keras_bert.export.bundle import load_exported
 from keras_bert.interop.heads import head_of
 from keras_bert.models.encoder import build_encoder
-from keras_bert.objectives.base import Array, Batch, TaskObjective
+from keras_bert.objectives.base import TaskObjective
 from keras_bert.objectives.class_weights import row_weights
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.classification import build_classifier
@@ -47,7 +42,7 @@ from tests.components.tuning_job import ANIMALS, PLANTS, Line, ingest, write_row
 NAME = "two_questions"
 
 
-def cross_entropies(logits: Any, truth: Any) -> Any:
+def cross_entropies(logits, truth):
     """-log of the probability of two independent answers, (rows,)."""
     truth = ops.cast(truth, "float32")
     return ops.mean(ops.softplus(logits) - truth * logits, axis=-1)
@@ -55,16 +50,16 @@ def cross_entropies(logits: Any, truth: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class TwoQuestionsObjective(TaskObjective):
-    def loss_weights(self, batch: Batch) -> Any:
+    def loss_weights(self, batch):
         return row_weights(batch["truth"][:, 0])
 
-    def losses(self, outputs: Any, batch: Batch) -> Any:
+    def losses(self, outputs, batch):
         return cross_entropies(ops.cast(outputs, "float32"), batch["truth"])
 
-    def distances(self, outputs: Any, target: Any, batch: Batch, temperature: float) -> Any:
+    def distances(self, outputs, target, batch, temperature):
         return cross_entropies(ops.cast(outputs, "float32"), ops.sigmoid(target))
 
-    def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
+    def labels_from(self, outputs, batch):
         return {"truth": (outputs > 0).astype("int32")}
 
 
@@ -83,39 +78,39 @@ class TwoQuestions(Task):
     second_text = "unused"
 
     @classmethod
-    def build(cls, encoder: keras.Model, tokenizer: Any, *, max_length: int = 16, pooling: Any = "mean") -> Self:
+    def build(cls, encoder, tokenizer, *, max_length=16, pooling="mean"):
         return cls(build_classifier(encoder, 2, pooling=pooling, dropout=0.0), tokenizer, max_length=max_length)
 
-    def head(self) -> dict[str, Any]:
+    def head(self):
         return {"pooling": "mean"}
 
-    def loss(self) -> Any:
+    def loss(self):
         return lambda truth, logits: cross_entropies(logits, truth)
 
-    def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
+    def objective(self, class_weights=None):
         return TwoQuestionsObjective()
 
-    def agreement(self, reference: Any, candidate: Any, padding_mask: Any) -> Any:
+    def agreement(self, reference, candidate, padding_mask):
         return ((reference > 0) == (candidate > 0)).all(axis=1).astype("float64")
 
-    def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> list[str]:
+    def predict(self, texts, *, batch_size=32):
         return ["".join("ny"[int(logit > 0)] for logit in row) for row in self.outputs(texts, batch_size=batch_size)]
 
-    def answer_columns(self, *, paired: bool = False) -> dict[str, Any]:
+    def answer_columns(self, *, paired=False):
         return {"animal": bool, "plant": bool}
 
-    def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[bool, bool]]:
+    def answer_values(self, texts, seconds=None):
         for animal, plant in self.predict(texts):
             yield animal == "y", plant == "y"
 
-    def format_answer(self, values: tuple[Any, ...], texts: tuple[str, ...]) -> list[tuple[str, ...]]:
+    def format_answer(self, values, texts):
         return [("".join("ny"[value] for value in values), *texts)]
 
 
 class TwoQuestionsRows(TextRows):
     name = NAME
 
-    def records(self, rows: Sequence[TextRow], encoding: Encoding) -> Iterator[bytes]:
+    def records(self, rows, encoding):
         from keras_bert.data.records import serialize
 
         for row, features in encode_texts(rows, encoding):
@@ -127,25 +122,23 @@ class TwoQuestionsScoring(TaskScoring[TextRow]):
     model_kind = "BERT that answers two questions"
     output = "`logits`: float32 (batch, 2)"
 
-    def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
+    def metrics(self, labels):
         return ("both",)
 
-    def texts(self, rows: Sequence[TextRow]) -> tuple[list[str], None]:
+    def texts(self, rows):
         return [row.text for row in rows], None
 
-    def answer(self, task: Task, rows: Sequence[TextRow]) -> list[str]:
+    def answer(self, task, rows):
         return list(task.predict([row.text for row in rows]))
 
-    def score(self, rows: Sequence[TextRow], answers: Sequence[str], labels: Sequence[str]) -> TaskScores:
+    def score(self, rows, answers, labels):
         equal = [row.label == answer for row, answer in zip(rows, answers, strict=True)]
         return TaskScores({"both": float(np.mean(equal))})
 
-    def mistakes(
-        self, rows: Sequence[TextRow], answers: Sequence[str], confidences: Sequence[float] | None
-    ) -> Mistakes:
+    def mistakes(self, rows, answers, confidences):
         return Mistakes("wrong", [], 0, len(rows))
 
-    def trivial(self, train: Sequence[TextRow], test: Sequence[TextRow]) -> tuple[str, list[str]]:
+    def trivial(self, train, test):
         return "no to both", ["nn"] * len(test)
 
 
@@ -154,27 +147,27 @@ class TwoQuestionsSource:
 
     task, overlap, near_overlap = NAME, "keep", "keep"
 
-    def __init__(self, table: TableSource) -> None:
+    def __init__(self, table):
         self._table = table
 
-    def splits(self) -> dict[str, list[TextRow]]:
+    def splits(self):
         return {split: [self._row(row.text) for row in rows] for split, rows in self._table.splits().items()}
 
-    def fingerprint(self) -> str:
+    def fingerprint(self):
         return self._table.fingerprint()
 
-    def digests(self) -> dict[str, str]:
+    def digests(self):
         return self._table.digests()
 
     @staticmethod
-    def _row(text: str) -> TextRow:
+    def _row(text):
         words = set(text.split())
         return TextRow(text, "".join("ny"[bool(words & set(names))] for names in (ANIMALS[:1], PLANTS[:1])))
 
 
 class TwoQuestionsLine(Line):
     @property
-    def examples(self) -> TaskExamples:
+    def examples(self):
         if "examples" not in self._loaded:
             source = TwoQuestionsSource(write_rows(self._folder, "classification"))
             self._loaded["examples"] = ingest(self._folder, self.vocabulary, source)
@@ -182,7 +175,7 @@ class TwoQuestionsLine(Line):
 
 
 @pytest.fixture
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+def registered(monkeypatch):
     """The task is registered, for one test."""
     for table in (TASKS, SCHEMAS, TASK_ROWS, TASK_SCORING):
         monkeypatch.setitem(table, NAME, None)  # so that the entry goes after the test
@@ -193,7 +186,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("registered")
-def test_a_registered_task_goes_through_every_step(checkpoint: Path, tmp_path: Path) -> None:
+def test_a_registered_task_goes_through_every_step(checkpoint, tmp_path):
     line = TwoQuestionsLine(NAME, checkpoint, tmp_path)
     labelled = TaskExamples(tmp_path / "labelled")
     labelled.path.mkdir()
@@ -235,7 +228,7 @@ def test_a_registered_task_goes_through_every_step(checkpoint: Path, tmp_path: P
     answers_of_a_table(version, task, tmp_path)
 
 
-def answers_of_a_table(version: Path, task: Task, folder: Path) -> None:
+def answers_of_a_table(version, task, folder):
     """The task names the columns; a worker process, where nothing registered it, gets its class."""
     (folder / "rows.csv").write_text("text\nthe cow\nold elm\n")
     request = TableRequest(model=version, table=str(folder / "rows.csv"), text="text", out=folder / "answers.jsonl")
@@ -252,13 +245,13 @@ def answers_of_a_table(version: Path, task: Task, folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("registered")
-def test_a_name_is_registered_once() -> None:
+def test_a_name_is_registered_once():
     with pytest.raises(ValueError, match=r"^register_task\.task\.name must be none of \["):
         register_task(TwoQuestions)
 
 
 @pytest.mark.usefixtures("registered")
-def test_other_libraries_do_not_have_the_task() -> None:
+def test_other_libraries_do_not_have_the_task():
     tokenizer = Tokenizer([*SPECIAL_TOKENS, "cow"], lowercase=True)
     config = EncoderConfig(
         vocabulary_size=6, hidden_size=4, num_layers=1, num_heads=1, intermediate_size=4, max_length=8

@@ -4,8 +4,6 @@ import gzip
 import json
 import random
 import unicodedata
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -30,11 +28,11 @@ WORDS = [
 ROWS = 200
 
 
-def draw_sentence(chance: random.Random) -> str:
+def draw_sentence(chance):
     return " ".join(chance.choices(WORDS, k=chance.randint(10, 16))).capitalize() + "."
 
 
-def change_word(text: str, chance: random.Random) -> str:
+def change_word(text, chance):
     """The text with another word instead of one; sentences end where they did."""
     words = text.split()
     place = chance.randrange(len(words))
@@ -49,7 +47,7 @@ class Data:
         rows: the test rows; the first fifth stands in the corpus, the second fifth nearly, the rest not at all.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         chance = random.Random(0)
         # Of two sentences each fourth, so that neighbours in a document are compared, too.
         count = [2 if number % 4 == 0 else 1 for number in range(ROWS)]
@@ -73,41 +71,41 @@ class Data:
             self.tables[split] = folder / f"{split}.tsv"
             self.tables[split].write_text("text\tlabel\n" + "".join(lines))
 
-    def source(self, **settings: Any) -> TableSource:
+    def source(self, **settings):
         train, validation, test = (str(self.tables[split]) for split in ("train", "validation", "test"))
         return TableSource(train, validation=validation, test=test, **settings)
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
+def data(tmp_path_factory):
     return Data(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture(scope="module")
-def corpus(data: Data, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+def corpus(data, tmp_path_factory):
     corpus = Corpus(tmp_path_factory.mktemp("corpus"))
     ingest_corpus.run(corpus=corpus, source=TextSource(str(data.corpus_file)))
     return corpus
 
 
 @pytest.fixture(scope="module")
-def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Vocabulary:
+def vocabulary(tmp_path_factory):
     vocabulary = Vocabulary(tmp_path_factory.mktemp("vocabulary"))
     Tokenizer([*SPECIAL_TOKENS, *WORDS], lowercase=True).save(vocabulary.path)
     vocabulary.seal({})
     return vocabulary
 
 
-def sentences_of(corpus: Corpus) -> list[str]:
+def sentences_of(corpus):
     shards = sorted(corpus.path.glob("corpus-*.jsonl.gz"))
     return [text for shard in shards for document in read_sentences(shard.read_bytes()) for text in document.sentences]
 
 
-def ingest(folder: Path, vocabulary: Vocabulary, corpus: Corpus | None, source: TableSource) -> TaskExamples:
+def ingest(folder, vocabulary, corpus, source):
     return ingest_source(TaskExamples(folder / "examples"), vocabulary, source, max_length=32, corpus=corpus)
 
 
-def test_planted_rows_are_counted(tmp_path: Path, data: Data, corpus: Corpus, vocabulary: Vocabulary) -> None:
+def test_planted_rows_are_counted(tmp_path, data, corpus, vocabulary):
     content = read_features(ingest(tmp_path, vocabulary, corpus, data.source()).path)
     assert content["overlap"]["test"]["corpus"] == ROWS // 5
     assert content["near_overlap"]["test"]["corpus"] >= 0.95 * ROWS // 5
@@ -115,9 +113,7 @@ def test_planted_rows_are_counted(tmp_path: Path, data: Data, corpus: Corpus, vo
     assert content["overlap"]["validation"]["corpus"] == content["near_overlap"]["validation"]["corpus"] == 0
 
 
-def test_without_near_texts_equal_ones_alone_are_counted(
-    tmp_path: Path, data: Data, corpus: Corpus, vocabulary: Vocabulary
-) -> None:
+def test_without_near_texts_equal_ones_alone_are_counted(tmp_path, data, corpus, vocabulary):
     examples = ingest(tmp_path, vocabulary, corpus, data.source(near_overlap="off"))
     content = read_features(examples.path)
     assert content["overlap"]["test"]["corpus"] == ROWS // 5
@@ -125,15 +121,13 @@ def test_without_near_texts_equal_ones_alone_are_counted(
     assert examples.counts["test_in_corpus"] == ROWS // 5
 
 
-def test_without_a_corpus_nothing_is_said_of_it(tmp_path: Path, data: Data, vocabulary: Vocabulary) -> None:
+def test_without_a_corpus_nothing_is_said_of_it(tmp_path, data, vocabulary):
     content = read_features(ingest(tmp_path, vocabulary, None, data.source()).path)
     assert "corpus" not in content["overlap"]["test"]
 
 
 @pytest.mark.parametrize(("setting", "word"), [("overlap", ""), ("near_overlap", "nearly ")])
-def test_rows_in_the_corpus_are_refused(
-    tmp_path: Path, data: Data, corpus: Corpus, vocabulary: Vocabulary, setting: str, word: str
-) -> None:
+def test_rows_in_the_corpus_are_refused(tmp_path, data, corpus, vocabulary, setting, word):
     with pytest.raises(InputError) as error:
         ingest(tmp_path, vocabulary, corpus, data.source(**{setting: "error"}))
     assert str(error.value) == (
@@ -150,9 +144,7 @@ def test_rows_in_the_corpus_are_refused(
         ({"overlap": "drop", "near_overlap": "drop"}, 0, 0),
     ],
 )
-def test_rows_are_removed_from_the_corpus_and_nothing_else(
-    tmp_path: Path, data: Data, corpus: Corpus, vocabulary: Vocabulary, settings: dict, equal: int, near: int
-) -> None:
+def test_rows_are_removed_from_the_corpus_and_nothing_else(tmp_path, data, corpus, vocabulary, settings, equal, near):
     cleaned = Corpus(tmp_path / "cleaned")
     remove_leaks.run(corpus=corpus, rows=read_source_rows(tmp_path / "rows", data.source(**settings)), cleaned=cleaned)
     content = read_features(ingest(tmp_path, vocabulary, cleaned, data.source()).path)
@@ -170,7 +162,7 @@ def test_rows_are_removed_from_the_corpus_and_nothing_else(
             assert sum(record["sentences"]) == len(record["text"]) == len(record["text"].strip())
 
 
-def test_neither_engine_nor_workers_change_a_byte(tmp_path: Path, data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_neither_engine_nor_workers_change_a_byte(tmp_path, data, monkeypatch):
     monkeypatch.setattr("components.ingest_corpus.SHARD_BYTES", 8_000)
     corpus = Corpus(tmp_path / "corpus")
     ingest_corpus.run(corpus=corpus, source=TextSource(str(data.corpus_file)))
@@ -190,7 +182,7 @@ def test_neither_engine_nor_workers_change_a_byte(tmp_path: Path, data: Data, mo
     assert cleaned[0].counts["removed_sentences"] > 0
 
 
-def test_a_corpus_of_test_rows_alone_is_refused(tmp_path: Path, data: Data) -> None:
+def test_a_corpus_of_test_rows_alone_is_refused(tmp_path, data):
     file = tmp_path / "rows.txt"
     file.write_text("\n\n".join(data.rows))
     corpus, cleaned = Corpus(tmp_path / "corpus"), Corpus(tmp_path / "cleaned")
@@ -202,7 +194,7 @@ def test_a_corpus_of_test_rows_alone_is_refused(tmp_path: Path, data: Data) -> N
         remove_leaks.run(corpus=corpus, rows=rows, cleaned=cleaned)
 
 
-def test_a_text_of_several_sentences_is_found_among_others() -> None:
+def test_a_text_of_several_sentences_is_found_among_others():
     long = "One two three four. Five six seven eight nine."
     texts = HeldOutTexts([long, "Ten eleven twelve.", "Yes. No."], near=True)
     sentences = ["Before it.", "One two three four.", "Five six seven eight nine.", "TEN eleven  twelve.", "After it."]
@@ -227,16 +219,14 @@ def test_a_text_of_several_sentences_is_found_among_others() -> None:
         (["“A good (film)!”", "..."], False, ["A good film?", "???", "…"], [(range(1), {0}), (range(2, 3), {1})]),
     ],
 )
-def test_texts_are_found_in_sentences(
-    texts: list[str], near: bool, sentences: list[str], expected: list[tuple[range, set[int]]]
-) -> None:
+def test_texts_are_found_in_sentences(texts, near, sentences, expected):
     matches = HeldOutTexts(texts, near=near).find_matches(sentences)
     assert [(match.sentences, set(match.equal)) for match in matches] == expected
 
 
 @pytest.mark.parametrize("near", [False, True])
 @pytest.mark.parametrize("words", [3, 9])
-def test_a_text_in_another_form_is_found(words: int, near: bool) -> None:
+def test_a_text_in_another_form_is_found(words, near):
     text = " ".join(["Tiếng", "Việt", "l\u2019été", "한국어", "Fluß", "γλώσσα", "co-op", "film", "good"][:words]) + "."
     others = [unicodedata.normalize("NFD", text), text.upper().replace("\u2019", "'"), text.replace("t", "t\u00ad")]
     texts = HeldOutTexts([text], near=near)

@@ -3,8 +3,6 @@
 import dataclasses
 import json
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,21 +29,21 @@ from tests.components.tuning_job import LENGTH, TRAINING, Line
 Lines = Callable[[str], Line]
 
 
-def write(folder: Path, rows: list[dict[str, Any]], name: str = "rows.jsonl") -> str:
+def write(folder, rows, name="rows.jsonl"):
     (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
     return str(folder / name)
 
 
-def ingest(folder: Path, checkpoint: Path, source: Any, **settings: Any) -> TaskExamples:
+def ingest(folder, checkpoint, source, **settings):
     vocabulary = Vocabulary(checkpoint / "vocabulary")
     return ingest_source(TaskExamples(folder / "examples"), vocabulary, source, max_length=LENGTH, **settings)
 
 
-def batch_of(examples: TaskExamples, split: str = "train") -> dict[str, np.ndarray]:
+def batch_of(examples, split="train"):
     return {name: value.numpy() for name, value in next(iter(task_batches(examples.path, split, 100).epoch())).items()}
 
 
-def kinds(count: int = 40) -> list[dict[str, Any]]:
+def kinds(count=40):
     """Rows of animals and plants, of which every second one has a label, and all answers of a teacher."""
     rows = []
     for number in range(count):
@@ -59,7 +57,7 @@ def kinds(count: int = 40) -> list[dict[str, Any]]:
     return rows
 
 
-def test_rows_without_labels_stay_in_training_and_have_flags(checkpoint: Path, tmp_path: Path) -> None:
+def test_rows_without_labels_stay_in_training_and_have_flags(checkpoint, tmp_path):
     rows = [*kinds(), {"text": "owl", "label": "animal"}]
     examples = ingest(tmp_path, checkpoint, TableSource(write(tmp_path, rows), probabilities="p"))
     for split in ("train", "validation", "test"):
@@ -80,7 +78,7 @@ def test_rows_without_labels_stay_in_training_and_have_flags(checkpoint: Path, t
     assert batch_of(again)["has_answers"].sum() == 1
 
 
-def test_answers_of_each_task_are_the_outputs_that_a_student_is_compared_with(checkpoint: Path, tmp_path: Path) -> None:
+def test_answers_of_each_task_are_the_outputs_that_a_student_is_compared_with(checkpoint, tmp_path):
     words = [["cow", "hen", "the"], ["oak", "fir"], ["owl", "near"], ["fox"]]
     tagged = [{"words": part, "tags": ["O"] * len(part), "p": [{"O": 0.5, "X": 0.5}] * len(part)} for part in words * 3]
     for number, row in enumerate(tagged):
@@ -113,9 +111,7 @@ def test_answers_of_each_task_are_the_outputs_that_a_student_is_compared_with(ch
     np.testing.assert_array_equal(batch["negative_scores"], [1.0 if one else np.nan for one in answered])
 
 
-def test_scores_of_queries_stay_where_negatives_are_mined_and_texts_are_spelt_in_two_ways(
-    checkpoint: Path, tmp_path: Path
-) -> None:
+def test_scores_of_queries_stay_where_negatives_are_mined_and_texts_are_spelt_in_two_ways(checkpoint, tmp_path):
     queries = [
         {
             "query": f"{'one ' * number}cow",
@@ -140,7 +136,7 @@ def test_scores_of_queries_stay_where_negatives_are_mined_and_texts_are_spelt_in
 
 
 @pytest.mark.parametrize("step", ["fine_tune", "distill"])
-def test_a_model_learns_from_the_answers_alone(checkpoint: Path, tmp_path: Path, step: str) -> None:
+def test_a_model_learns_from_the_answers_alone(checkpoint, tmp_path, step):
     """The answers contradict the labels: without a share of the labels, a model follows its teacher."""
     rows = kinds()
     for row in rows[1::2]:
@@ -161,7 +157,7 @@ def test_a_model_learns_from_the_answers_alone(checkpoint: Path, tmp_path: Path,
     np.testing.assert_allclose(probabilities, [0.9, 0.8], atol=0.15)
 
 
-def test_several_teachers_answer_with_their_mean_probabilities(line: Lines, tmp_path: Path) -> None:
+def test_several_teachers_answer_with_their_mean_probabilities(line, tmp_path):
     artifacts = line("classification")
     labelled = TaskExamples(tmp_path / "labelled")
     labelled.path.mkdir()

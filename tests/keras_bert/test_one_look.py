@@ -1,9 +1,5 @@
 """The way of a notebook user: fit, distill, prune, quantize, export and evaluate, with rows in memory."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
-
 import keras
 import numpy as np
 import pyarrow as pa
@@ -16,7 +12,6 @@ from keras_bert.data.array_batches import ArrayBatches
 from keras_bert.export import task_export
 from keras_bert.in_memory import fit as fitting
 from keras_bert.objectives.distillation import DistillationObjective
-from keras_bert.tasks.base import Task
 from tests.keras_bert.export.word_tasks import make_encoder, make_task
 
 TEXTS = ["great film", "a dull plot", "the film", "un don great plot the film", "dull", "plot 2"]
@@ -35,14 +30,14 @@ ROWS = {
 SMALL = {"batch_size": 3, "xla": "off", "precision": "float32", "verbose": 0}
 
 
-def new_task(name: str) -> Task:
+def new_task(name):
     if name not in ("reranking", "retrieval"):
         return make_task(name)
     base = make_task("embedding")
     return keras_bert.TASKS[name].build(base.encoder, base.tokenizer, max_length=16)
 
 
-def test_triplets_need_negatives_that_rows_in_memory_do_not_have() -> None:
+def test_triplets_need_negatives_that_rows_in_memory_do_not_have():
     base = make_task("embedding")
     task = keras_bert.TASKS["retrieval"].build(
         base.encoder, base.tokenizer, contrast={"loss": "triplet"}, max_length=16
@@ -66,7 +61,7 @@ SHARES = np.array(
     ("name", "rate", "epochs"),
     [("classification", 2e-2, 16), ("multi_label", 4e-2, 8), ("regression", 4e-2, 6), ("embedding", 2e-2, 4)],
 )
-def test_a_student_learns_from_probabilities_without_a_teacher(name: str, rate: float, epochs: int) -> None:
+def test_a_student_learns_from_probabilities_without_a_teacher(name, rate, epochs):
     keras.utils.set_random_seed(1)
     task = make_task(name, num_layers=1, dropout=0.0, attention_dropout=0.0)
     answers = SHARES[:, 0] if name in ("regression", "embedding") else SHARES
@@ -88,15 +83,15 @@ def test_a_student_learns_from_probabilities_without_a_teacher(name: str, rate: 
 class NAType:
     """`NA` of pandas: comparing it gives no truth value."""
 
-    def __eq__(self, other: object) -> "NAType":  # type: ignore[override]
+    def __eq__(self, other):
         return self
 
-    def __bool__(self) -> bool:
+    def __bool__(self):
         raise TypeError("boolean value of NA is ambiguous")
 
 
 @pytest.mark.usefixtures("eager")
-def test_named_columns_of_probabilities_may_have_any_order() -> None:
+def test_named_columns_of_probabilities_may_have_any_order():
     task = make_task("classification")
     columns = dict(zip(task.labels, SHARES.T, strict=True))
     table = pa.table({label: columns[label] for label in reversed(task.labels)})
@@ -108,7 +103,7 @@ def test_named_columns_of_probabilities_may_have_any_order() -> None:
 
 
 @pytest.mark.usefixtures("eager")
-def test_rows_with_labels_or_answers_or_both() -> None:
+def test_rows_with_labels_or_answers_or_both():
     task = make_task("classification")
     some = np.where(np.arange(6)[:, None] < 2, np.nan, SHARES)
     rows = fitting.read_rows_with_answers(task, [TEXTS, LABELS], None, some)
@@ -139,7 +134,7 @@ def test_rows_with_labels_or_answers_or_both() -> None:
 
 
 @pytest.mark.usefixtures("eager")
-def test_texts_alone_are_labelled_by_the_teacher(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_alone_are_labelled_by_the_teacher(monkeypatch):
     teacher = make_task("classification")
     shares = []
     measure = DistillationObjective.measure
@@ -158,16 +153,16 @@ def test_texts_alone_are_labelled_by_the_teacher(monkeypatch: pytest.MonkeyPatch
 class LabelledColumn:
     """A column whose rows have labels, as one of pandas that was filtered: `column[0]` is no row."""
 
-    def __init__(self, values: list[Any]) -> None:
+    def __init__(self, values):
         self._values = values
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self._values)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self):
         return iter(self._values)
 
-    def __getitem__(self, label: int) -> Any:
+    def __getitem__(self, label):
         return dict(enumerate(self._values, start=10))[label]
 
 
@@ -178,10 +173,10 @@ class Table(LabelledColumn):
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_columns_of_any_library_are_lists(name: str) -> None:
+def test_columns_of_any_library_are_lists(name):
     task, columns = new_task(name), ROWS[name]
     expected = fitting.read_rows(task, *fitting.read_columns(task, columns, None))
-    forms: list[Callable[[list[Any]], Any]] = [LabelledColumn, iter]
+    forms = [LabelledColumn, iter]
     if name not in ("question_answering", "token_classification", "multi_label"):
         forms += [pa.array, np.array, lambda column: tf.data.Dataset.from_tensor_slices(column)]
     for form in forms:
@@ -196,7 +191,7 @@ def test_columns_of_any_library_are_lists(name: str) -> None:
         task.fit(Table(["text", "label"]), *columns[1:])
 
 
-def test_tables_mappings_and_sets_are_no_texts() -> None:
+def test_tables_mappings_and_sets_are_no_texts():
     task, way_out = make_task("classification"), r"give a column, as texts\['text'\]$"
     for wrong in (Table(["text", "label"]), {"text": TEXTS}):
         for use in (task.predict, task.encode, task.tokenizer.tokenize, lambda texts: list(task.answer_fields(texts))):
@@ -208,7 +203,7 @@ def test_tables_mappings_and_sets_are_no_texts() -> None:
 
 
 @pytest.mark.usefixtures("eager")
-def test_pairs_by_position_are_pairs() -> None:
+def test_pairs_by_position_are_pairs():
     task, rows = make_task("classification"), tf.data.Dataset.from_tensor_slices((TEXTS, LABELS, CONTEXTS))
     for data, pairs in (((TEXTS, LABELS, CONTEXTS), None), ((rows,), None), ((TEXTS, LABELS), CONTEXTS)):
         task.pairs = None
@@ -225,7 +220,7 @@ def test_pairs_by_position_are_pairs() -> None:
 
 
 @pytest.mark.usefixtures("eager")
-def test_the_validation_split_is_the_last_rows_and_chooses_the_weights() -> None:
+def test_the_validation_split_is_the_last_rows_and_chooses_the_weights():
     task = make_task("classification")
     history = task.fit(TEXTS, LABELS, epochs=3, validation_split=0.34, learning_rate=0.05, **SMALL)
     best = max(history.history["val_accuracy"])
@@ -236,7 +231,7 @@ def test_the_validation_split_is_the_last_rows_and_chooses_the_weights() -> None
         task.fit(TEXTS, LABELS, validation_split=0.01)
 
 
-def test_an_interrupted_quantization_leaves_the_model_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_quantization_leaves_the_model_as_it_was(monkeypatch):
     task = make_task("classification")
     weights = task.model.get_weights()
 
@@ -251,7 +246,7 @@ def test_an_interrupted_quantization_leaves_the_model_as_it_was(monkeypatch: pyt
         np.testing.assert_array_equal(weight, earlier)
 
 
-def test_static_recipes_need_texts_for_the_export_and_the_file_is_whole_or_not_there(tmp_path: Path) -> None:
+def test_static_recipes_need_texts_for_the_export_and_the_file_is_whole_or_not_there(tmp_path):
     task = make_task("classification")
     keras_bert.quantize(task, TEXTS, LABELS, post_training=True, recipe="static_wi8_ai8")
     with pytest.raises(ValueError, match=r"^export\.texts must hold texts .* static_wi8_ai8, got \[\]$"):
@@ -265,7 +260,7 @@ def test_static_recipes_need_texts_for_the_export_and_the_file_is_whole_or_not_t
     assert keras_bert.load(tmp_path / "model.tflite").labels == task.labels
 
 
-def test_texts_of_an_export_get_the_prompt_of_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_of_an_export_get_the_prompt_of_queries(tmp_path, monkeypatch):
     base, compared = make_task("embedding"), []
     monkeypatch.setattr(task_export, "compare_answers", lambda *given: compared.append(given[-1].features))
     task = type(base).build(base.encoder, base.tokenizer, max_length=16, prompts={"query": "the "})
@@ -273,7 +268,7 @@ def test_texts_of_an_export_get_the_prompt_of_queries(tmp_path: Path, monkeypatc
     np.testing.assert_array_equal(compared[0]["token_ids"], task.encode(["the film", "the plot"])["token_ids"])
 
 
-def test_a_file_is_scored_but_not_trained_and_stands_beside_a_saved_model(tmp_path: Path) -> None:
+def test_a_file_is_scored_but_not_trained_and_stands_beside_a_saved_model(tmp_path):
     task = make_task("classification")
     task.export(tmp_path / "model.onnx")
     loaded = keras_bert.load(tmp_path / "model.onnx")
@@ -287,7 +282,7 @@ def test_a_file_is_scored_but_not_trained_and_stands_beside_a_saved_model(tmp_pa
     assert isinstance(keras_bert.load(tmp_path).model, keras.Model)
 
 
-def test_a_new_regression_is_scored_in_its_own_scale_and_learns_in_that_of_its_training_rows() -> None:
+def test_a_new_regression_is_scored_in_its_own_scale_and_learns_in_that_of_its_training_rows():
     old = make_task("regression")
     task = keras_bert.TASKS["regression"].build(make_encoder(old.tokenizer), old.tokenizer, max_length=16)
     numbers = [5000.0 + 100 * number for _, number in zip(TEXTS, ROWS["regression"][1], strict=True)]
@@ -302,7 +297,7 @@ def test_a_new_regression_is_scored_in_its_own_scale_and_learns_in_that_of_its_t
 
 
 @pytest.mark.usefixtures("eager")
-def test_regressions_learn_in_the_unit_of_their_numbers_wherever_their_head_is_from(tmp_path: Path) -> None:
+def test_regressions_learn_in_the_unit_of_their_numbers_wherever_their_head_is_from(tmp_path):
     old, numbers = make_task("regression"), [1000.0 * number for number in range(1, 7)]
     scale = TargetScale.of(numbers)
     new = keras_bert.TASKS["regression"].build(make_encoder(old.tokenizer), old.tokenizer, max_length=16)
@@ -330,7 +325,7 @@ def test_regressions_learn_in_the_unit_of_their_numbers_wherever_their_head_is_f
     ("name", "metric", "constant"),
     [("classification", "accuracy", 0.6), ("multi_label", "micro_f1", 0.0), ("regression", "absolute_error", 48.0)],
 )
-def test_scores_stand_beside_those_of_words_and_of_a_constant(name: str, metric: str, constant: float) -> None:
+def test_scores_stand_beside_those_of_words_and_of_a_constant(name, metric, constant):
     texts = ["great film", "the great plot", "great", "a dull plot", "dull"] * 10
     labels = [["good"], ["good"], ["good"], ["bad", "neither"], ["bad"]] * 10
     values = {
@@ -352,7 +347,7 @@ def test_scores_stand_beside_those_of_words_and_of_a_constant(name: str, metric:
 
 
 @pytest.mark.usefixtures("eager")
-def test_trainings_that_cannot_learn_are_refused_and_lists_are_not_cut() -> None:
+def test_trainings_that_cannot_learn_are_refused_and_lists_are_not_cut():
     ranking, retrieval = new_task("reranking"), new_task("retrieval")
     queries, passages, _ = ROWS["reranking"]
     for relevances, split in (([1.0] * 6, 0), ([1.0, 1.0, 1.0, 1.0, 1.0, 0.0], 0.3)):
@@ -382,10 +377,10 @@ def test_trainings_that_cannot_learn_are_refused_and_lists_are_not_cut() -> None
             retrieval.fit(TEXTS, others, **{**SMALL, **options})
 
 
-def test_held_out_rows_do_not_count_in_the_first_head(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[int] = []
+def test_held_out_rows_do_not_count_in_the_first_head(monkeypatch):
+    read = []
 
-    def keep(task: Task, rows: Any, *options: Any) -> None:
+    def keep(task, rows, *options):
         read.append(sum(len(batch["token_ids"]) for batch in rows.epoch()))
 
     monkeypatch.setattr("keras_bert.recipes.fit.fit_head", keep)
@@ -398,7 +393,7 @@ def test_held_out_rows_do_not_count_in_the_first_head(monkeypatch: pytest.Monkey
         assert read.pop() == count - round(count * share)
 
 
-def test_quantized_models_keep_their_ranges_on_disk_and_are_not_trained_again(tmp_path: Path) -> None:
+def test_quantized_models_keep_their_ranges_on_disk_and_are_not_trained_again(tmp_path):
     task = make_task("classification")
     other = make_task("classification")
     keras_bert.quantize(task, TEXTS, LABELS, post_training=True)
@@ -412,7 +407,7 @@ def test_quantized_models_keep_their_ranges_on_disk_and_are_not_trained_again(tm
     assert keras_bert.load(tmp_path / "saved").quantization == task.quantization
 
 
-def test_batches_hold_every_row_once_an_epoch() -> None:
+def test_batches_hold_every_row_once_an_epoch():
     rows = {"padding_mask": np.array([[1, 1, 0], [1, 1, 1]], "int32"), "label": np.ones((2, 3), "int32")}
     (batch,) = ArrayBatches("multi_label", rows, 1, 16).epoch().take(1)
     assert (batch["label"].shape, batch["padding_mask"].shape) == ((1, 3), (1, 8))
@@ -426,7 +421,7 @@ def test_batches_hold_every_row_once_an_epoch() -> None:
     assert third == next(iter(batches.epoch(1)))["label"].numpy().tolist()
 
 
-def test_missing_arguments_are_told() -> None:
+def test_missing_arguments_are_told():
     task = make_task("classification")
     for change in (keras_bert.prune, keras_bert.quantize):
         with pytest.raises(TypeError, match="missing 2 required positional arguments: 'texts' and 'labels'"):
@@ -440,7 +435,7 @@ def test_missing_arguments_are_told() -> None:
 
 
 @pytest.mark.usefixtures("eager")
-def test_encoders_of_other_tasks_share_the_weights_of_a_fit() -> None:
+def test_encoders_of_other_tasks_share_the_weights_of_a_fit():
     task = make_task("classification")
     other = keras_bert.TASKS["regression"].build(task.encoder, task.tokenizer, max_length=32, pooling="mean")
     before = other.predict(TEXTS)
@@ -449,7 +444,7 @@ def test_encoders_of_other_tasks_share_the_weights_of_a_fit() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")
-def test_verbs_of_keras_that_layers_do_not_support_are_refused_in_one_line() -> None:
+def test_verbs_of_keras_that_layers_do_not_support_are_refused_in_one_line():
     model = make_task("classification").model
     rule = r"^Dense has no quantization mode 'int8' of Keras: keras_bert\.quantize\(task, texts\)"
     with pytest.raises(ValueError, match=rule):
@@ -460,7 +455,7 @@ def test_verbs_of_keras_that_layers_do_not_support_are_refused_in_one_line() -> 
 
 @pytest.mark.long
 @pytest.mark.parametrize("form", ["litert", "onnx", "tf_saved_model"])
-def test_verbs_of_keras_that_models_support(form: str, tmp_path: Path) -> None:
+def test_verbs_of_keras_that_models_support(form, tmp_path):
     task = make_task("classification")
     rows = task.encode(TEXTS)
     expected = task.model.predict(rows, verbose=0)
@@ -475,7 +470,7 @@ def test_verbs_of_keras_that_models_support(form: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(saved.predict(rows, verbose=0), expected, atol=1e-6)
 
 
-def test_a_checkpoint_becomes_another_task_or_keeps_the_head_that_it_has(tmp_path: Path) -> None:
+def test_a_checkpoint_becomes_another_task_or_keeps_the_head_that_it_has(tmp_path):
     task = make_task("token_classification")
     keras_bert.to_hugging_face(task, tmp_path / "hf")
     kernel = task.model.get_layer("classifier").kernel
@@ -492,7 +487,7 @@ def test_a_checkpoint_becomes_another_task_or_keeps_the_head_that_it_has(tmp_pat
 
 
 @pytest.mark.usefixtures("eager")
-def test_an_adapter_is_trained_and_distilled_but_merged_before_weights_are_put_on_a_grid() -> None:
+def test_an_adapter_is_trained_and_distilled_but_merged_before_weights_are_put_on_a_grid():
     task = make_task("classification")
     task.adapt(keras_bert.Lora(rank=2))
     frozen = task.encoder.get_layer("token_embedding").get_weights()[0]

@@ -8,9 +8,7 @@ import os
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from components.answers import cut_table
-from components.answers.answer_table import PartWriter, TableAnswers, answer_table
+from components.answers.answer_table import PartWriter, answer_table
 from components.answers.table_request import TableRequest, digest_request
 from components.answers.work_folder import locked_folder, work_folder
 from components.beam.engine import BeamOptions
@@ -42,10 +40,10 @@ KINDS = (".parquet", ".csv", ".jsonl")
 
 
 @pytest.fixture
-def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., TableAnswers]:
+def ask(tmp_path, monkeypatch):
     """Answers a table with a task, in this process."""
 
-    def answer(task: Any, table: Path | str, out: Path, **request: Any) -> TableAnswers:
+    def answer(task, table, out, **request):
         model = use_task(monkeypatch, tmp_path, task)
         settings = {"text": "text", "beam": BeamOptions(workers=1), **request}
         return answer_table(TableRequest(model=model, table=str(table), out=out, **settings))
@@ -53,7 +51,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., TableA
     return answer
 
 
-def read(file: Path) -> list[dict[str, Any]]:
+def read(file):
     if file.suffix == ".parquet":
         return list(pq.read_table(file).to_pylist())
     if file.suffix == ".csv":
@@ -62,13 +60,13 @@ def read(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-def write_pairs(file: Path) -> Path:
+def write_pairs(file):
     rows = zip(TEXTS, SECONDS, range(5), strict=True)
     file.write_text("".join(json.dumps({"text": a, "other": b, "n": n}) + "\n" for a, b, n in rows))
     return file
 
 
-def values(kind: str, *columns: Any) -> list[tuple[Any, ...]]:
+def values(kind, *columns):
     """Answers as a format stores them; CSV stores text."""
     if kind == ".csv":
         columns = tuple(
@@ -78,10 +76,10 @@ def values(kind: str, *columns: Any) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_answers_of_each_task_equal_predict(tmp_path: Path, ask: Callable[..., TableAnswers], kind: str) -> None:
+def test_answers_of_each_task_equal_predict(tmp_path, ask, kind):
     table, out = write_pairs(tmp_path / "pairs.jsonl"), tmp_path / f"out{kind}"
 
-    def answers(task: Any, *names: str, **request: Any) -> list[tuple[Any, ...]]:
+    def answers(task, *names, **request):
         result = ask(task, table, out, **request)
         assert (result.rows, result.columns) == (5, list(names))
         rows = read(out)
@@ -122,9 +120,7 @@ def test_answers_of_each_task_equal_predict(tmp_path: Path, ask: Callable[..., T
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_word_of_a_list_has_a_tag(
-    tmp_path: Path, ask: Callable[..., TableAnswers], monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_each_word_of_a_list_has_a_tag(tmp_path, ask, monkeypatch, kind):
     lists = [["the", "cow", "hen."], ["oak"], ["a cow", "-"], [], ["cow", " "], ["cow", 1], None, ["cow", None]]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps({"tokens": words}) + "\n" for words in lists))
     out, loaded = tmp_path / f"out{kind}", tmp_path / "model.onnx"
@@ -147,9 +143,7 @@ def test_each_word_of_a_list_has_a_tag(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_vectors_in_fewer_bytes(
-    tmp_path: Path, ask: Callable[..., TableAnswers], monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_vectors_in_fewer_bytes(tmp_path, ask, monkeypatch, kind):
     table, out = tmp_path / "rows.csv", tmp_path / f"out{kind}"
     table.write_text("\n".join(["text", *TEXTS]) + "\n")
     expected = {"int8": int8_codes(embedding().predict(TEXTS)), "binary": binary_codes(embedding().predict(TEXTS))}
@@ -167,12 +161,12 @@ def test_vectors_in_fewer_bytes(
             assert pq.read_table(out).schema.field("vector").type == pa.list_(number, codes.shape[1])
 
 
-def values_of(kind: str, codes: np.ndarray) -> list[dict[str, Any]]:
+def values_of(kind, codes):
     """Rows of a column `vector`, as `read` gives them."""
     return [{"vector": json.dumps(code) if kind == ".csv" else code} for code in codes.tolist()]
 
 
-def test_columns_keep_their_types(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_columns_keep_their_types(tmp_path, ask):
     table = pa.table(
         {
             "text": pa.array(TEXTS),
@@ -196,8 +190,8 @@ def test_columns_keep_their_types(tmp_path: Path, ask: Callable[..., TableAnswer
     assert (first["at"], first["list"], last["at"]) == ("1970-01-01T00:00:00+00:00", "[1]", "")
 
 
-def test_json_lines_may_have_different_fields(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
-    rows: list[dict[str, Any]] = [
+def test_json_lines_may_have_different_fields(tmp_path, ask):
+    rows = [
         {"text": "cow", "n": 1, "tags": ["a"]},
         {"more": float("nan"), "text": "oak", "n": 0.5, "half": "\ud83d"},
         {"text": 7, "big": 2**70},
@@ -216,9 +210,7 @@ def test_json_lines_may_have_different_fields(tmp_path: Path, ask: Callable[...,
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_keeps_order_of_files_and_chunks(
-    tmp_path: Path, ask: Callable[..., TableAnswers], monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_keeps_order_of_files_and_chunks(tmp_path, ask, monkeypatch, kind):
     monkeypatch.setattr(cut_table, "CHUNK_ROWS", 256)
     folder = tmp_path / "rows"
     folder.mkdir()
@@ -236,7 +228,7 @@ def test_keeps_order_of_files_and_chunks(
     assert [row["label"] for row in rows] == [{"oak": "plant"}.get(row["text"], "animal") for row in rows]
 
 
-def test_files_of_one_table_have_the_same_columns(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_files_of_one_table_have_the_same_columns(tmp_path, ask):
     pq.write_table(pa.table({"text": ["cow"], "n": [0.5]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"n": pa.nulls(1), "text": pa.array(["oak"])}), tmp_path / "b.parquet")
     out = tmp_path / "out" / "answers.parquet"
@@ -257,7 +249,7 @@ def test_files_of_one_table_have_the_same_columns(tmp_path: Path, ask: Callable[
     assert [row["n"] for row in read(out)] == [0.5, None], "what was there stays"
 
 
-def test_bad_rows_go_to_a_side_file(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_bad_rows_go_to_a_side_file(tmp_path, ask):
     (tmp_path / "a.csv").write_bytes(b"text,n\ncow,1\n ,2\nhen\n\xff,4\noak,5\n")
     (tmp_path / "b.csv").write_bytes(b"text,n\n,6\nhen,7\n")
     result = ask(regression(), f"{tmp_path}/?.csv", tmp_path / "out.jsonl")
@@ -275,7 +267,7 @@ def test_bad_rows_go_to_a_side_file(tmp_path: Path, ask: Callable[..., TableAnsw
     assert not (tmp_path / "out.jsonl.errors.jsonl").exists()
 
 
-def test_the_side_file_belongs_to_one_output(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_the_side_file_belongs_to_one_output(tmp_path, ask):
     (tmp_path / "bad.csv").write_text("text\ncow\n \n")
     (tmp_path / "good.csv").write_text("text\ncow\n")
     (tmp_path / "out.errors.jsonl").write_text("not of this program")
@@ -288,7 +280,7 @@ def test_the_side_file_belongs_to_one_output(tmp_path: Path, ask: Callable[..., 
 CELLS = ["a\rb", "a\r\nb", 'a"b', "a,b", " a ", "=1+1", "'=1+1", "@you hi", "-1.5", "+", "\ufeff"]
 
 
-def test_cells_round_trip_and_csv_has_no_formulas(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_cells_round_trip_and_csv_has_no_formulas(tmp_path, ask):
     with (tmp_path / "rows.csv").open("w", newline="", encoding="utf-8") as stream:
         csv.writer(stream, quoting=csv.QUOTE_ALL).writerows([("text", "=n"), *(("cow", cell) for cell in CELLS)])
     for kind in KINDS:
@@ -312,9 +304,7 @@ def test_cells_round_trip_and_csv_has_no_formulas(tmp_path: Path, ask: Callable[
         (pa.array([{}, {}], pa.struct([])), ".parquet"),
     ],
 )
-def test_refuses_columns_that_the_output_format_cannot_hold(
-    tmp_path: Path, ask: Callable[..., TableAnswers], column: pa.Array, refused: str
-) -> None:
+def test_refuses_columns_that_the_output_format_cannot_hold(tmp_path, ask, column, refused):
     table = pa.table({"text": ["cow", "oak"], "x": column})
     with pa.ipc.new_file(str(tmp_path / "rows.arrow"), table.schema) as writer:
         writer.write_table(table)
@@ -333,7 +323,7 @@ def test_refuses_columns_that_the_output_format_cannot_hold(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_columns_that_change_type(tmp_path: Path, ask: Callable[..., TableAnswers], kind: str) -> None:
+def test_columns_that_change_type(tmp_path, ask, kind):
     number, texts = uuid.UUID(int=7), pa.array(["cow", "oak", " "], pa.string_view())
     runs = pa.RunEndEncodedArray.from_arrays([2, 3], ["a", "b"])
     table = pa.table({"text": texts, "id": pa.array([number.bytes] * 3, pa.uuid()), "x": runs})
@@ -344,7 +334,7 @@ def test_columns_that_change_type(tmp_path: Path, ask: Callable[..., TableAnswer
     assert rows == [("cow", str(number), "a"), ("oak", str(number), "a")]
 
 
-def test_escapes_negative_durations_in_csv(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_escapes_negative_durations_in_csv(tmp_path, ask):
     table = pa.table({"text": ["cow", "oak"], "x": pa.array([-1, 3600], pa.duration("s"))})
     with pa.ipc.new_file(str(tmp_path / "rows.arrow"), table.schema) as writer:
         writer.write_table(table)
@@ -352,7 +342,7 @@ def test_escapes_negative_durations_in_csv(tmp_path: Path, ask: Callable[..., Ta
     assert [row["x"] for row in read(tmp_path / "out.csv")] == ["'-1 day, 23:59:59", "1:00:00"]
 
 
-def test_lone_surrogates(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_lone_surrogates(tmp_path, ask):
     (tmp_path / "rows.jsonl").write_text('{"text": "cow", "half": "\\ud83d"}\n{"text": "\\ud83d"}\n')
     assert ask(regression(), tmp_path / "rows.jsonl", tmp_path / "out.csv").bad == 1
     assert [row["half"] for row in read(tmp_path / "out.csv")] == ['"\\ud83d"']
@@ -364,7 +354,7 @@ def test_lone_surrogates(tmp_path: Path, ask: Callable[..., TableAnswers]) -> No
     assert read(tmp_path / "out.jsonl") == [{"text": "cow", "\ud83d": 1, "number": 1.5}]
 
 
-def test_field_missing_from_the_first_rows(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_field_missing_from_the_first_rows(tmp_path, ask):
     late = '{"other": 1}\n' * 300
     (tmp_path / "rows.jsonl").write_text(late + '{"text": "cow"}\n')
     result = ask(regression(), tmp_path / "rows.jsonl", tmp_path / "out.jsonl")
@@ -375,7 +365,7 @@ def test_field_missing_from_the_first_rows(tmp_path: Path, ask: Callable[..., Ta
         ask(regression(), tmp_path / "rows.jsonl", tmp_path / "out.jsonl")
 
 
-def test_too_deeply_nested_line_is_a_bad_row(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_too_deeply_nested_line_is_a_bad_row(tmp_path, ask):
     deep = [f'{{"text": "cow", "x": {"[" * levels}{"]" * levels}}}\n' for levels in (99, 100, 600)]
     (tmp_path / "rows.jsonl").write_text("".join(deep))
     assert ask(regression(), tmp_path / "rows.jsonl", tmp_path / "out.jsonl").rows == 1
@@ -383,7 +373,7 @@ def test_too_deeply_nested_line_is_a_bad_row(tmp_path: Path, ask: Callable[..., 
     assert reasons == {"the line must have at most 100 lists and objects inside each other, got more"}
 
 
-def test_counts_truncated_and_empty_texts(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_counts_truncated_and_empty_texts(tmp_path, ask):
     rows = [["cow " * 5, "the"], ["cow " * 2, "\u200b"], ["\u200b", "oak " * 2]]
     (tmp_path / "a.csv").write_text("text,other\n" + "".join(",".join(row) + "\n" for row in rows))
     single = ask(classification(max_length=6), tmp_path / "a.csv", tmp_path / "out.csv")
@@ -396,9 +386,7 @@ class _Killed(BaseException):
     """Acts like a kill: no code handles it."""
 
 
-def test_stopped_run_resumes_with_the_same_bytes(
-    tmp_path: Path, ask: Callable[..., TableAnswers], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stopped_run_resumes_with_the_same_bytes(tmp_path, ask, monkeypatch):
     monkeypatch.setattr(cut_table, "CHUNK_ROWS", 256)
     table, out = tmp_path / "a.csv", tmp_path / "out.parquet"
     table.write_text("text\n" + "".join(f"{text}\n" for text in TEXTS * 300) + ",\n")
@@ -408,21 +396,21 @@ def test_stopped_run_resumes_with_the_same_bytes(
     (tmp_path / "out.parquet.errors.jsonl").unlink()
     write = PartWriter.write
 
-    def write_two(writer: PartWriter, answers: Any) -> None:
+    def write_two(writer, answers):
         if len(list(writer.file(0).parent.glob("[0-9]*.arrow"))) == 2:
             raise OSError(errno.ENOSPC, "No space left on device")
         write(writer, answers)
 
-    def parts() -> dict[str, int]:
+    def parts():
         return {part.name: part.stat().st_ino for part in (work_folder(out) / "parts").glob("*.arrow")}
 
-    def stop_after_two_parts() -> None:
+    def stop_after_two_parts():
         with monkeypatch.context() as patch:
             patch.setattr(PartWriter, "write", write_two)
             with pytest.raises(Exception, match="No space left on device"):
                 ask(classification(), table, out)
 
-    def kill(*_: Any) -> None:
+    def kill(*_):
         raise _Killed
 
     stop_after_two_parts()
@@ -458,7 +446,7 @@ with locked_folder(Path(sys.argv[1]), {"a": 1}):
 """
 
 
-def test_refuses_output_of_another_running_command(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_refuses_output_of_another_running_command(tmp_path, ask):
     (tmp_path / "a.csv").write_text("text\ncow\n")
     command = [sys.executable, "-c", HOLD, str(tmp_path / "out.csv")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
@@ -473,7 +461,7 @@ def test_refuses_output_of_another_running_command(tmp_path: Path, ask: Callable
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Iterator[Path]:
+def table(tmp_path):
     (tmp_path / "rows").mkdir()
     file = tmp_path / "rows" / "a.csv"
     file.write_text("review,other\nthe cow,the\n")
@@ -504,29 +492,27 @@ def table(tmp_path: Path) -> Iterator[Path]:
         ),
     ],
 )
-def test_refuses_incompatible_options(
-    tmp_path: Path, table: Path, ask: Callable[..., TableAnswers], request_: dict[str, str], message: str
-) -> None:
+def test_refuses_incompatible_options(tmp_path, table, ask, request_, message):
     (tmp_path / "empty.csv").write_text("review,n\n")
     (tmp_path / "blank.csv").write_text("review,n\n,1\n,2\n")
     (tmp_path / "none").mkdir()
     names = {"folder": str(tmp_path), "table": str(table)}
     settings = {"table": "{table}", "out": "{folder}/out.csv", "text": "review", **request_}
     filled = {name: value.format(**names) for name, value in settings.items()}
-    filled["out"] = Path(filled["out"])  # type: ignore[assignment]
+    filled["out"] = Path(filled["out"])
     with pytest.raises(InputError) as error:
         ask(classification(), **filled)
     assert str(error.value).startswith(message.format(**names))
     assert "\n" not in str(error.value)
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written(tmp_path):
     from tests import unprivileged
 
     (tmp_path / "closed").mkdir()
     os.chmod(tmp_path / "closed", 0o500)
 
-    def refused() -> int:
+    def refused():
         with pytest.raises(InputError, match=r"must be in a folder that can be written, got .*: Permission denied$"):
             locked_folder(tmp_path / "closed" / "out.csv", {}).__enter__()
         return 0
@@ -535,7 +521,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no folder of Linux's kernel")
-def test_a_folder_that_takes_no_folder() -> None:
+def test_a_folder_that_takes_no_folder():
     with pytest.raises(InputError, match=r"^--out must be in a folder that can be written, .*: No such file"):
         locked_folder(Path("/proc/out.csv"), {}).__enter__()
 
@@ -549,9 +535,7 @@ def test_a_folder_that_takes_no_folder() -> None:
         ("1", "1/model.onnx 1/task.json 1/server/model/1/model.onnx"),
     ],
 )
-def test_every_file_that_a_model_is_loaded_from_is_in_the_key_of_finished_parts(
-    tmp_path: Path, model: str, read: str
-) -> None:
+def test_every_file_that_a_model_is_loaded_from_is_in_the_key_of_finished_parts(tmp_path, model, read):
     place = tmp_path / model
     files = [place.parent / name if name.startswith("weights") else tmp_path / name for name in read.split()]
     for file in (*files, *([place] if place.suffix else [])):

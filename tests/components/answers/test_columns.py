@@ -1,7 +1,6 @@
 """Types and names of the columns of answers, and the types of the fields of JSON lines."""
 
 import json
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,7 +11,7 @@ from keras_bert.tasks.answer_columns import Vector
 from keras_bert.tasks.entities import Entity
 
 
-def test_types_of_answers_are_types_of_arrow() -> None:
+def test_types_of_answers_are_types_of_arrow():
     assert [arrow_type(kind) for kind in (str, bool, int, float)] == [pa.string(), pa.bool_(), pa.int64(), pa.float64()]
     assert arrow_type(Vector(3)) == pa.list_(pa.float32(), 3)
     assert arrow_type(Vector(3, "int8")) == pa.list_(pa.int8(), 3)
@@ -23,7 +22,7 @@ def test_types_of_answers_are_types_of_arrow() -> None:
         arrow_type(complex)
 
 
-def test_a_column_of_the_input_is_not_replaced() -> None:
+def test_a_column_of_the_input_is_not_replaced():
     assert name_answers(["text"], ["label", "probability"], "") == ["label", "probability"]
     assert name_answers(["text", "label"], ["label", "probability"], "") == ["predicted_label", "probability"]
     with pytest.raises(InputError) as error:
@@ -56,7 +55,7 @@ def test_a_column_of_the_input_is_not_replaced() -> None:
         (["\ud83d"], "json"),
     ],
 )
-def test_fields_of_json_lines_have_the_type_that_holds_all_their_values(values: list[Any], name: str) -> None:
+def test_fields_of_json_lines_have_the_type_that_holds_all_their_values(values, name):
     types = JsonTypes()
     for value in values:
         types.add({"field": value, "other": 0})

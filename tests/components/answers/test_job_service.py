@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 REPOSITORY = Path(__file__).parents[3]
 
 
-def test_workers_of_a_job_service_write_the_same_bytes(tmp_path: Path) -> None:
+def test_workers_of_a_job_service_write_the_same_bytes(tmp_path):
     model = write(build("classification"), tmp_path, "tflite")
     (tmp_path / "rows.csv").write_text("text\n" + "\n".join(sample_texts(2000, 0)))
     # The pool starts workers as `python`.

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -23,11 +22,11 @@ _PEAK += "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(tmp_path_factory):
     return write(build("classification"), tmp_path_factory.mktemp("model"), "tflite")
 
 
-def write_rows(file: Path, count: int) -> Path:
+def write_rows(file, count):
     texts = itertools.cycle(sample_texts(1000, 0))
     with file.open("w") as stream:
         stream.write("n,text\n")
@@ -36,16 +35,16 @@ def write_rows(file: Path, count: int) -> Path:
     return file
 
 
-def command(model: Path, table: Path, out: Path, workers: int) -> list[str]:
+def command(model, table, out, workers):
     arguments = ["--table", str(table), "--text", "text", "--out", str(out), "--set", f"beam.workers={workers}"]
     return [sys.executable, "-m", "keras_bert_edge", "predict", str(model), *arguments]
 
 
-def finished_parts(out: Path) -> int:
+def finished_parts(out):
     return sum(1 for _ in (work_folder(out) / "parts").glob("[0-9]*.arrow"))
 
 
-def test_a_command_that_was_killed_goes_on(model: Path, tmp_path: Path) -> None:
+def test_a_command_that_was_killed_goes_on(model, tmp_path):
     table = write_rows(tmp_path / "rows.csv", ROWS)
     expected, out = tmp_path / "expected.parquet", tmp_path / "out.parquet"
     subprocess.run(command(model, table, expected, 2), check=True, capture_output=True)
@@ -69,7 +68,7 @@ def test_a_command_that_was_killed_goes_on(model: Path, tmp_path: Path) -> None:
     assert not work_folder(out).exists()
 
 
-def test_memory_does_not_grow_with_the_rows(model: Path, tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_rows(model, tmp_path):
     peaks = []
     for count in (ROWS, 20 * ROWS):
         table = write_rows(tmp_path / f"rows{count}.csv", count)

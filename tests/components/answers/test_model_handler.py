@@ -2,8 +2,6 @@
 
 import dataclasses
 import itertools
-from pathlib import Path
-from typing import Any
 
 import apache_beam as beam
 import keras
@@ -26,7 +24,7 @@ from tests.model_files import write_file
 from tests.samples import long_but
 
 WORDS = ("cow", "hen", "owl", "fox", "oak", "fir", "elm", "fern", "the", "near", "old", "one", "?")
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS = {
     "classification": {"labels": ["animal", "plant"]},
     "regression": {"mean": 4000.0, "standard_deviation": 100.0},
     "embedding": {},
@@ -35,7 +33,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def build(name: str) -> Any:
+def build(name):
     keras.utils.set_random_seed(1)
     tokenizer = Tokenizer([*SPECIAL_TOKENS, *WORDS], lowercase=True)
     sizes = {"hidden_size": 8, "num_layers": 1, "intermediate_size": 8, "max_length": 16, "initializer_range": 0.5}
@@ -43,21 +41,21 @@ def build(name: str) -> Any:
     return TASKS[name].build(encoder, tokenizer, max_length=16, **SETTINGS[name])
 
 
-def write(task: Any, folder: Path, kind: str) -> Path:
+def write(task, folder, kind):
     if kind == "keras":
         task.save(folder / "saved")
         return folder / "saved"
     return write_file(task, folder / f"model.{kind}", [8, 16])
 
 
-def sample_texts(count: int, seed: int) -> list[str]:
+def sample_texts(count, seed):
     chance = np.random.default_rng(seed)
     return [" ".join(chance.choice(WORDS, chance.integers(1, 24))) for _ in range(count)]
 
 
-def as_plain(answer: Any) -> Any:
+def as_plain(answer):
     if dataclasses.is_dataclass(answer):
-        return dataclasses.asdict(answer)  # type: ignore[arg-type]
+        return dataclasses.asdict(answer)
     return [as_plain(part) for part in answer] if isinstance(answer, list | np.ndarray) else answer
 
 
@@ -67,7 +65,7 @@ FEW = [*CASES[:3], ("regression", "tflite"), ("embedding", "onnx"), ("token_clas
 
 
 @pytest.mark.parametrize("case", long_but(FEW, CASES), ids="-".join)
-def test_a_table_has_the_answers_of_predict(tmp_path: Path, case: tuple[str, str]) -> None:
+def test_a_table_has_the_answers_of_predict(tmp_path, case):
     name, kind = case
     model = write(build(name), tmp_path, kind)
     task = open_task(model)
@@ -100,7 +98,7 @@ def test_a_table_has_the_answers_of_predict(tmp_path: Path, case: tuple[str, str
             assert_close(value, answer[column])
 
 
-def assert_close(value: Any, expected: Any) -> None:
+def assert_close(value, expected):
     """Equal, but for the rounding of float32: a row beside others, or padded further, sums in another order."""
     if isinstance(value, float):
         assert value == pytest.approx(expected, rel=1e-5, abs=1e-5)
@@ -116,7 +114,7 @@ def assert_close(value: Any, expected: Any) -> None:
         assert value == expected
 
 
-def test_the_handler_works_in_any_pipeline(tmp_path: Path) -> None:
+def test_the_handler_works_in_any_pipeline(tmp_path):
     model = write(build("regression"), tmp_path, "tflite")
     batches = [TextBatch(3, ["the cow", "\u200b"], None), TextBatch(4, ["oak " * 20], None)]
     task = open_task(model)

@@ -1,7 +1,6 @@
 """The content of an evaluation, written and read again."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -23,20 +22,20 @@ METRICS = Metrics(
 )
 
 
-def test_metrics_are_read_as_they_were_written(tmp_path: Path) -> None:
+def test_metrics_are_read_as_they_were_written(tmp_path):
     evaluation = Evaluation(tmp_path)
     evaluation.write(METRICS, {})
     assert evaluation.read() == METRICS
     assert METRICS.score == (pytest.approx(0.8), pytest.approx(0.02**0.5), [0.7, 0.9])
 
 
-def test_a_row_holds_only_what_it_has(tmp_path: Path) -> None:
+def test_a_row_holds_only_what_it_has(tmp_path):
     Evaluation(tmp_path).write(METRICS, {})
     models = json.loads((tmp_path / "metrics.json").read_text())["models"]
     assert models["majority class"].keys() == {"metrics", "trivial"}
     assert models["tflite int8"].keys() == {"metrics", "megabytes", "milliseconds"}
 
 
-def test_an_unknown_field_is_refused() -> None:
+def test_an_unknown_field_is_refused():
     with pytest.raises(TypeError, match="wrong"):
         Metrics.from_json(METRICS.as_json() | {"wrong": 1})

@@ -1,8 +1,6 @@
 import gzip
 import hashlib
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from components.corpus.index import (
     MOST_FILES,
     MOST_ROWS,
     ROW,
-    IndexedTexts,
     TextsIndexer,
     as_place,
     hash_text,
@@ -25,10 +22,10 @@ from components.corpus.index import (
 from components.corpus.partitions import write_partition
 
 # Where a document of an index stands does not matter to most tests.
-FIELDS: dict[str, Any] = {"place": 0, "reason": 0, "first": True}
+FIELDS = {"place": 0, "reason": 0, "first": True}
 
 
-def make_texts(*texts: str) -> IndexedTexts:
+def make_texts(*texts):
     indexer = TextsIndexer()
     for text in texts:
         digest = hash_text(text)
@@ -36,21 +33,21 @@ def make_texts(*texts: str) -> IndexedTexts:
     return indexer.finish()
 
 
-def test_the_hash_of_a_text_is_that_of_its_bytes() -> None:
+def test_the_hash_of_a_text_is_that_of_its_bytes():
     # BLAKE2b of nothing with 16 bytes, as of `b2sum -l 128`.
     assert hash_text("").hex() == "cae66941d9efbd404e4d88758ea67670"
     assert hash_text("é") == hashlib.blake2b(b"\xc3\xa9", digest_size=16).digest()
     assert hash_text("é") != hash_text("e\u0301")
 
 
-def test_places_by_hand() -> None:
+def test_places_by_hand():
     assert [as_place(0, 0, 0), as_place(0, 0, 5), as_place(0, 1, 0), as_place(1, 0, 0)] == [0, 5, 1 << 20, 1 << 40]
     assert as_place(0, 0, MOST_ROWS - 1) + 1 == as_place(0, 1, 0)
     assert as_place(0, MOST_CHUNKS - 1, MOST_ROWS - 1) + 1 == as_place(1, 0, 0)
     assert as_place(MOST_FILES - 1, MOST_CHUNKS - 1, MOST_ROWS - 1) == np.iinfo(ROW["place"]).max
 
 
-def test_a_document_of_the_last_of_millions_of_files_has_a_place() -> None:
+def test_a_document_of_the_last_of_millions_of_files_has_a_place():
     indexer = TextsIndexer()
     digest = hash_text("x")
     for unit in (1 << 20, MOST_FILES - 1):
@@ -63,12 +60,12 @@ PLACES = st.tuples(st.integers(0, MOST_FILES - 1), st.integers(0, MOST_CHUNKS - 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(PLACES))
-def test_places_have_the_order_of_files_chunks_and_rows(places: list[tuple[int, int, int]]) -> None:
+def test_places_have_the_order_of_files_chunks_and_rows(places):
     assert sorted(places) == sorted(places, key=lambda place: as_place(*place))
     assert len({as_place(*place) for place in places}) == len(set(places))
 
 
-def test_a_line_by_hand() -> None:
+def test_a_line_by_hand():
     line = make_line({"id": "ä", "text": 'a "b"\n\u2028\x1f', "sentences": [1, 2]})
     assert line == '{"id":"ä","text":"a \\"b\\"\\n\u2028\\u001f","sentences":[1,2]}\n'.encode()
     assert make_line({}) == b"{}\n"
@@ -76,7 +73,7 @@ def test_a_line_by_hand() -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.dictionaries(st.text(), st.none() | st.text() | st.lists(st.integers())))
-def test_any_record_is_one_line_and_comes_back(record: dict[str, Any]) -> None:
+def test_any_record_is_one_line_and_comes_back(record):
     try:
         line = make_line(record)
     except UnicodeEncodeError:
@@ -88,7 +85,7 @@ def test_any_record_is_one_line_and_comes_back(record: dict[str, Any]) -> None:
     assert json.loads(line) == record
 
 
-def test_index_of_a_document_by_hand() -> None:
+def test_index_of_a_document_by_hand():
     indexer = TextsIndexer()
     whole, piece = hash_text("äb. c\nand more"), hash_text("äb. c")
     indexer.add("x/1", "äb. c", (piece, whole), {"source": "s"}, [4, 1], place=9, reason=0, first=False)
@@ -106,9 +103,7 @@ def test_index_of_a_document_by_hand() -> None:
 
 
 @pytest.mark.parametrize("frame_bytes", [1, 100, 1 << 18])
-def test_texts_of_a_file_come_in_any_order_and_as_often_as_wanted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frame_bytes: int
-) -> None:
+def test_texts_of_a_file_come_in_any_order_and_as_often_as_wanted(tmp_path, monkeypatch, frame_bytes):
     monkeypatch.setattr("components.corpus.partitions._FRAME_BYTES", frame_bytes)
     texts = [f"{number}é" * (number + 1) for number in range(5)]
     lines, rows = make_texts(*texts)
@@ -122,7 +117,7 @@ def test_texts_of_a_file_come_in_any_order_and_as_often_as_wanted(
     assert list(read_texts(partition.texts, partition.load()[:0])) == []
 
 
-def test_a_packed_file_holds_its_lines_and_neither_name_nor_time(tmp_path: Path) -> None:
+def test_a_packed_file_holds_its_lines_and_neither_name_nor_time(tmp_path):
     for name in ("a.gz", "another name.gz"):
         write_gzip(iter([b"one\n", "zwö\n".encode()]), tmp_path / name, str(tmp_path))
     first, second = (path.read_bytes() for path in sorted(tmp_path.iterdir()))
@@ -135,8 +130,8 @@ def test_a_packed_file_holds_its_lines_and_neither_name_nor_time(tmp_path: Path)
 
 
 @pytest.mark.parametrize("before", [None, b"of the run before"])
-def test_a_file_that_breaks_off_does_not_appear(tmp_path: Path, before: bytes | None) -> None:
-    def lines() -> Any:
+def test_a_file_that_breaks_off_does_not_appear(tmp_path, before):
+    def lines():
         yield b"one\n"
         raise OSError("No space left on device")
 

@@ -15,7 +15,7 @@ WORDS = [chr(0x4E00 + number) for number in range(100)]
 
 @pytest.mark.parametrize("text", ["x", "\n\nx\n \n", "one two\nthree", "a b\na c"])
 @pytest.mark.parametrize("ngrams", [False, True])
-def test_text_without_repetition_is_kept(text: str, ngrams: bool) -> None:
+def test_text_without_repetition_is_kept(text, ngrams):
     assert find_repetition(text, ngrams=ngrams) is None
 
 
@@ -39,7 +39,7 @@ def test_text_without_repetition_is_kept(text: str, ngrams: bool) -> None:
         ("a\na\na\nbcdefg\nhijklm\nnopqrs", "33% duplicate lines, the maximum is 30%"),
     ],
 )
-def test_lines_and_paragraphs_by_hand(text: str, reason: str | None) -> None:
+def test_lines_and_paragraphs_by_hand(text, reason):
     assert find_repetition(text, ngrams=False) == reason
 
 
@@ -62,13 +62,13 @@ def test_lines_and_paragraphs_by_hand(text: str, reason: str | None) -> None:
         (10, 100, None),
     ],
 )
-def test_a_run_of_words_that_stands_twice(size: int, total: int, reason: str | None) -> None:
+def test_a_run_of_words_that_stands_twice(size, total, reason):
     words = WORDS[: total - size]
     assert find_repetition(" ".join([*words, *words[:size]]), ngrams=True) == reason
     assert find_repetition(" ".join([*words, *words[:size]]), ngrams=False) is None
 
 
-def test_long_words_weigh_more_and_white_space_nothing() -> None:
+def test_long_words_weigh_more_and_white_space_nothing():
     # 2 copies of 4 characters among 8 + 32, and then 31 others.
     assert find_repetition("aaa b " + " ".join(WORDS[:32]) + " aaa\t\n  b", ngrams=True) is None
     repetition = find_repetition("aaa b " + " ".join(WORDS[:31]) + " aaa\t\n  b", ngrams=True)
@@ -78,12 +78,12 @@ def test_long_words_weigh_more_and_white_space_nothing() -> None:
     assert repetition == "21% characters in the most frequent 2-gram, the maximum is 20%"
 
 
-def test_the_first_rule_that_is_broken_is_told() -> None:
+def test_the_first_rule_that_is_broken_is_told():
     text = "one two three four five six seven eight nine ten\n" * 2
     assert find_repetition(text, ngrams=True) == "50% duplicate lines, the maximum is 30%"
 
 
-def naive(words: list[str]) -> str | None:
+def naive(words):
     """What the rules about n-grams say, counted one by one; assumes that no copy overlaps another one."""
     total = sum(map(len, words))
     for n, most in ((2, 20), (3, 18), (4, 16)):
@@ -111,7 +111,7 @@ def naive(words: list[str]) -> str | None:
     st.lists(st.tuples(st.integers(0, 60), st.integers(1, 14)), min_size=1, max_size=9),
     st.lists(st.integers(1, 4), min_size=75, max_size=75),
 )
-def test_copied_runs_are_found_as_the_naive_form_finds_them(runs: list[tuple[int, int]], sizes: list[int]) -> None:
+def test_copied_runs_are_found_as_the_naive_form_finds_them(runs, sizes):
     words = [chr(0x4E00 + number) * size for number, size in enumerate(sizes)]
     text = [*words, *(word for start, length in runs for word in words[start : start + length])]
     # A word that follows itself would make copies that overlap.

@@ -5,14 +5,13 @@ import gzip
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from zstandard import ZstdCompressor, ZstdDecompressor
 
 from components.beam.engine import BeamOptions, Scale, run_over
-from components.corpus.chunk_files import ChunkSlice, read_chunk
+from components.corpus.chunk_files import read_chunk
 from components.corpus.chunks import Chunk
 from components.corpus.cleaning import REASONS, Cleaning
 from components.corpus.index import ROW, TextsIndexer, as_place, hash_text, read_texts
@@ -21,7 +20,6 @@ from components.corpus.partitions import NOBODY, Partition, as_number, partition
 from components.corpus.plan import CorpusPlan, CorpusTally, RowRange, find_requests
 from components.corpus.transforms import (
     PLAN,
-    CleanChunk,
     CleanFn,
     CorpusJob,
     Problem,
@@ -43,39 +41,35 @@ ALONE, SPREAD = Scale(processes=1, threads=1), Scale(processes=0, threads=1)
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     for name in ("source", "output", "scratch"):
         (tmp_path / name).mkdir()
     return tmp_path
 
 
-def job_of(
-    folder: Path, scale: Scale = ALONE, partitions: int = 1, characters: int = 1_000_000, **cleaning: Any
-) -> CorpusJob:
+def job_of(folder, scale=ALONE, partitions=1, characters=1_000_000, **cleaning):
     source, folders = TextSource(str(folder / "source")), (str(folder / "output"), str(folder / "scratch"))
     return CorpusJob(source, Cleaning(**cleaning), *folders, 1000, scale, partitions, characters)
 
 
-def write(folder: Path, name: str, content: str | bytes) -> str:
+def write(folder, name, content):
     file = folder / "source" / name
     file.write_bytes(content.encode() if isinstance(content, str) else content)
     return str(file)
 
 
-def do(step: Any, *elements: Any) -> list[Any]:
+def do(step, *elements):
     """What a step gives in this thread."""
     step.setup()
     step.start_bundle()
     return [result for element in elements for result in step.process(element)]
 
 
-def as_documents(*texts: str) -> list[Document]:
+def as_documents(*texts):
     return [Document(f"a.txt#{n}", None, text) for n, text in enumerate(texts)]
 
 
-def test_units_are_the_files_in_their_order_or_all_docstrings_at_once(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_units_are_the_files_in_their_order_or_all_docstrings_at_once(folder, monkeypatch):
     files = [write(folder, name, "xyz") for name in ("b.txt", "a.txt", "c.txt", "ä.jsonl")]
     source = TextSource(str(folder / "source"))
     assert find_units(source) == [(0, [files[1], files[0], *files[2:]], 12)]
@@ -84,12 +78,12 @@ def test_units_are_the_files_in_their_order_or_all_docstrings_at_once(
     assert find_units(DocstringCorpus()) == [(0, ["docstrings"], 0)]
 
 
-def unpack(file: str) -> Any:
+def unpack(file):
     return json.loads(ZstdDecompressor().decompress(Path(file).read_bytes()))
 
 
 @pytest.mark.parametrize("scale", [ALONE, SPREAD])
-def test_a_file_is_read_into_chunks_that_stay_here_or_lie_in_files(folder: Path, scale: Scale) -> None:
+def test_a_file_is_read_into_chunks_that_stay_here_or_lie_in_files(folder, scale):
     file = write(folder, "a.txt", "Größe.\n\nab\n\ncde\n\nf")
     chunks = list(ReadFn(job_of(folder, scale, characters=5)).process(Unit(7, [file], 0)))
     assert [(chunk.unit, chunk.number) for chunk in chunks] == [(7, 0), (7, 1), (7, 2)]
@@ -99,7 +93,7 @@ def test_a_file_is_read_into_chunks_that_stay_here_or_lie_in_files(folder: Path,
     assert len(list((folder / "scratch").iterdir())) == (0 if scale.alone else 3)
 
 
-def test_refusal_comes_behind_readable_documents(folder: Path) -> None:
+def test_refusal_comes_behind_readable_documents(folder):
     file = write(folder, "a.txt", b"One.\n\nTwo.\n\n\xff")
     chunks = list(ReadFn(job_of(folder, characters=1)).process(Unit(3, [file], 0)))
     assert [type(chunk) for chunk in chunks] == [Chunk, Chunk, Problem]
@@ -109,7 +103,7 @@ def test_refusal_comes_behind_readable_documents(folder: Path) -> None:
     ]
 
 
-def test_more_files_or_chunks_than_a_place_can_number(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_files_or_chunks_than_a_place_can_number(folder, monkeypatch):
     monkeypatch.setattr("components.corpus.transforms.MOST_FILES", 2)
     monkeypatch.setattr("components.corpus.transforms.MOST_CHUNKS", 2)
     file = write(folder, "a.txt", "a\n\nb\n\nc")
@@ -124,17 +118,17 @@ def test_more_files_or_chunks_than_a_place_can_number(folder: Path, monkeypatch:
         find_units(TextSource(str(folder / "source")))
 
 
-def test_a_problem_passes_the_cleaning(folder: Path) -> None:
+def test_a_problem_passes_the_cleaning(folder):
     problem = Problem(3, "a.txt must be UTF-8")
     assert do(CleanFn(job_of(folder)), problem) == [problem]
 
 
-def read_all(chunk: CleanChunk, partitions: int) -> list[ChunkSlice]:
+def read_all(chunk, partitions):
     return [read_chunk(chunk.file, number, partitions) for number in range(partitions)]
 
 
 @pytest.mark.parametrize("partitions", [1, 5])
-def test_a_partition_reads_the_rows_and_hashes_of_its_range(folder: Path, partitions: int) -> None:
+def test_a_partition_reads_the_rows_and_hashes_of_its_range(folder, partitions):
     texts = ["One text of some words.", " ", "And another text, which is not like it."]
     (chunk,) = do(CleanFn(job_of(folder, ALONE, partitions, permutations=64)), Chunk(2, 1, as_documents(*texts)))
     slices = read_all(chunk, partitions)
@@ -162,7 +156,7 @@ def test_a_partition_reads_the_rows_and_hashes_of_its_range(folder: Path, partit
     assert sorted(np.concatenate([part.exact for part in slices]).tolist()) == sorted(exact)
 
 
-def test_a_chunk_in_a_file_is_cleaned_as_one_at_hand(folder: Path) -> None:
+def test_a_chunk_in_a_file_is_cleaned_as_one_at_hand(folder):
     documents = as_documents("Größe.\x00 Two.", "x")
     packed = ZstdCompressor().compress(json.dumps(documents, ensure_ascii=False).encode())
     (folder / "scratch" / "a.chunk").write_bytes(packed)
@@ -175,13 +169,13 @@ def test_a_chunk_in_a_file_is_cleaned_as_one_at_hand(folder: Path) -> None:
     assert (part.near.shape, part.exact.shape) == ((0, 3), (0, 4)), "without duplicates there are no hashes"
 
 
-def test_nothing_but_what_is_dropped_has_no_bands(folder: Path) -> None:
+def test_nothing_but_what_is_dropped_has_no_bands(folder):
     (chunk,) = do(CleanFn(job_of(folder)), Chunk(0, 0, as_documents(" ", "\n")))
     (part,) = read_all(chunk, 1)
     assert (len(part.rows), len(part.near), len(part.exact)) == (2, 0, 0)
 
 
-def test_a_partition_holds_the_texts_of_all_chunks_in_the_order_of_the_corpus(folder: Path) -> None:
+def test_a_partition_holds_the_texts_of_all_chunks_in_the_order_of_the_corpus(folder):
     job = job_of(folder, ALONE, 3)
     texts = [f"Text {number} of some, {number * 7} or more." for number in range(40)]
     groups = [Chunk(0, number, as_documents(*texts[number::4])) for number in range(4)]
@@ -194,7 +188,7 @@ def test_a_partition_holds_the_texts_of_all_chunks_in_the_order_of_the_corpus(fo
         assert np.diff(places).min() > 0, "a shard is read from the beginning to the end"
 
 
-def partition_of_texts(folder: Path, number: int, texts: list[str]) -> Partition:
+def partition_of_texts(folder, number, texts):
     """Documents in the order of their names: one that a rule dropped, and one that is a duplicate."""
     indexer = TextsIndexer()
     for text in texts:
@@ -206,7 +200,7 @@ def partition_of_texts(folder: Path, number: int, texts: list[str]) -> Partition
     return write_partition(number, [b"".join(lines)], [rows], str(folder / "scratch"))
 
 
-def make_order(folder: Path, name: str) -> ShardGroup:
+def make_order(folder, name):
     """A dropped and a kept document, and one that is a duplicate of a document in another partition and file."""
     scratch = str(folder / "scratch")
     names = (["twin", "short", "stays"], ["kept"])
@@ -224,7 +218,7 @@ def make_order(folder: Path, name: str) -> ShardGroup:
     return ShardGroup([ShardPlan(name, 3, plan.file, [RowRange(0, 0, 3)])], originals[1:])
 
 
-def test_a_shard_holds_the_lines_of_the_corpus_and_leaves_a_mark(folder: Path) -> None:
+def test_a_shard_holds_the_lines_of_the_corpus_and_leaves_a_mark(folder):
     name = "corpus-00000-of-00003.jsonl.gz"
     assert do(WriteFn(job_of(folder, partitions=2)), make_order(folder, name)) == []
     lines = gzip.decompress((folder / "output" / name).read_bytes()).decode()
@@ -232,7 +226,7 @@ def test_a_shard_holds_the_lines_of_the_corpus_and_leaves_a_mark(folder: Path) -
     assert (folder / "scratch" / f"{name}.done").exists()
 
 
-def test_dropped_documents_have_reason_and_twin(folder: Path) -> None:
+def test_dropped_documents_have_reason_and_twin(folder):
     name = "dropped-00000-of-00003.jsonl.gz"
     do(WriteFn(job_of(folder, partitions=2)), make_order(folder, name))
     records = gzip.decompress((folder / "output" / name).read_bytes()).decode().splitlines()
@@ -249,31 +243,31 @@ def test_dropped_documents_have_reason_and_twin(folder: Path) -> None:
     assert not list((folder / "scratch").glob("*.done")), "progress counts shards of the corpus only"
 
 
-def run_all(folder: Path, scale: Scale) -> dict[str, Any]:
+def run_all(folder, scale):
     job = job_of(folder, scale)
     run_over(find_units(job.source), lambda work: build(work, job), BeamOptions(workers=1))
     return json.loads((folder / "scratch" / PLAN).read_text())
 
 
-def test_of_several_problems_the_first_file_is_told_and_nothing_is_written(folder: Path) -> None:
+def test_of_several_problems_the_first_file_is_told_and_nothing_is_written(folder):
     write(folder, "a.txt", "A file that can be read.")
     second, _ = write(folder, "b.txt", b"\xfe"), write(folder, "c.txt", b"\xff")
     assert run_all(folder, SPREAD) == {"problem": f"{second} must be UTF-8, got byte 0xfe at offset 0"}
     assert list((folder / "output").iterdir()) == []
 
 
-def test_nothing_but_blanks_is_a_problem(folder: Path) -> None:
+def test_nothing_but_blanks_is_a_problem(folder):
     write(folder, "a.txt", " \n\n")
     assert run_all(folder, ALONE) == {"problem": "the corpus must hold at least one document, got only blank text"}
 
 
-def test_originals_are_read_in_one_pass_over_each_partition(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_originals_are_read_in_one_pass_over_each_partition(folder, monkeypatch):
     texts = [f"Document {number} says {number * 7919} and ends so." for number in range(120)]
     for file in range(3):
         write(folder, f"{file}.txt", "\n\n".join(texts))
     reads = Counter[str]()
 
-    def count(file: str, rows: Any) -> Any:
+    def count(file, rows):
         reads[file] += 1
         return read_texts(file, rows)
 
@@ -292,7 +286,7 @@ def test_originals_are_read_in_one_pass_over_each_partition(folder: Path, monkey
     }
 
 
-def test_the_number_of_partitions_changes_no_byte(folder: Path) -> None:
+def test_the_number_of_partitions_changes_no_byte(folder):
     texts = [f"Document {number % 60} says {'again ' * (number % 7)}and ends." for number in range(200)]
     for file in range(3):
         write(folder, f"{file}.txt", "\n\n".join(texts[file * 50 : file * 50 + 100]))

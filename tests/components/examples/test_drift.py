@@ -4,7 +4,6 @@ import dataclasses
 import json
 import random
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,7 +42,7 @@ WORDS_AND_TOKENS = ("words not in training rows", "token shares")
 SOURCE = TableSource("rows.csv", text="review", label="kind")
 
 
-def make_rows(seed: int, count: int = 300, *, weights: tuple[int, int] = (3, 1)) -> list[TextRow]:
+def make_rows(seed, count=300, *, weights=(3, 1)):
     rng = random.Random(seed)
     return [
         TextRow(" ".join(rng.choices(WORDS, k=rng.randint(3, 12))), rng.choices(("farm", "wood"), weights)[0])
@@ -54,23 +53,23 @@ def make_rows(seed: int, count: int = 300, *, weights: tuple[int, int] = (3, 1))
 SCHEMA = schema_of(make_rows(0, 1000), SOURCE, 14, TOKENIZER)
 
 
-def differing(rows: list[TextRow], *, is_labelled: bool = True) -> list[str]:
+def differing(rows, *, is_labelled=True):
     compared = compare_rows(SCHEMA, rows, TOKENIZER, is_labelled=is_labelled)
     return [row.name for row in compared if row.differs]
 
 
 @pytest.mark.parametrize("count", [30, 300])
-def test_samples_of_the_same_population_rarely_differ(count: int) -> None:
+def test_samples_of_the_same_population_rarely_differ(count):
     alarms = [differing(make_rows(seed, count)) for seed in range(1, 41)]
     # Three properties are compared by chance's own limit of 1 %: one alarm in forty samples is within it.
     assert sum(map(bool, alarms)) <= 1
 
 
-def _longer(row: TextRow) -> TextRow:
+def _longer(row):
     return row._replace(text=f"{row.text} {row.text} {row.text}")
 
 
-def _in_cyrillic(row: TextRow) -> TextRow:
+def _in_cyrillic(row):
     return row._replace(text=row.text.replace("cow", "корова"))
 
 
@@ -98,17 +97,17 @@ def _in_cyrillic(row: TextRow) -> TextRow:
         ([row._replace(text=re.sub("cow|hen|owl|oak", "fir", row.text)) for row in make_rows(1)], ["token shares"]),
     ],
 )
-def test_planted_changes_are_named_and_no_others(rows: list[TextRow], names: list[str]) -> None:
+def test_planted_changes_are_named_and_no_others(rows, names):
     assert differing(rows) == names
 
 
-def test_rows_without_labels_are_compared_by_their_texts() -> None:
+def test_rows_without_labels_are_compared_by_their_texts():
     rows = [row._replace(label="") for row in make_rows(1)]
     assert differing(rows, is_labelled=False) == []
     assert differing(list(map(_longer, rows)), is_labelled=False) == ["lengths in tokens", "rows above 14 tokens"]
 
 
-def test_numbers_are_compared_in_tenths_of_the_training_rows() -> None:
+def test_numbers_are_compared_in_tenths_of_the_training_rows():
     rng = random.Random(0)
     rows = [TextRow(row.text, str(rng.gauss(0, 1))) for row in make_rows(0, 500)]
     schema = schema_of(rows, dataclasses.replace(SOURCE, task="regression"), 14, TOKENIZER)
@@ -121,7 +120,7 @@ def test_numbers_are_compared_in_tenths_of_the_training_rows() -> None:
         assert numbers.differs == is_other
 
 
-def test_the_index_and_its_chance() -> None:
+def test_the_index_and_its_chance():
     assert stability_index([10, 20, 30], [10, 20, 30]) == 0.0
     assert stability_index([99, 1], [1, 99]) == pytest.approx(stability_index([1, 99], [99, 1]))
     # 1/100 + 1/100, times the 99th percentile of chi-squared with 1 degree of freedom, 6.635.
@@ -129,15 +128,15 @@ def test_the_index_and_its_chance() -> None:
     assert shares_distance({"a": 3, "b": 1}, {"a": 0.75, "b": 0.25}) == pytest.approx(0.0, abs=1e-7)
 
 
-def test_chance_moves_counts_as_the_formula_says() -> None:
+def test_chance_moves_counts_as_the_formula_says():
     rng = np.random.default_rng(0)
     shares = rng.dirichlet(np.ones(50))
     pairs = [(rng.multinomial(5_000, shares), rng.multinomial(2_000, shares)) for _ in range(200)]
-    divergences = [shares_distance(*(dict(enumerate(counts)) for counts in pair)) ** 2 for pair in pairs]  # type: ignore[misc]
+    divergences = [shares_distance(*(dict(enumerate(counts)) for counts in pair)) ** 2 for pair in pairs]
     assert np.mean(divergences) == pytest.approx(chance_distance(*pairs[0]) ** 2, rel=0.05)
 
 
-def test_new_words_are_expected_as_often_as_words_that_stand_once() -> None:
+def test_new_words_are_expected_as_often_as_words_that_stand_once():
     hashes = np.asarray([5, 5, 9, 9, 9, 2, 7, 7], np.uint32)
     reference = WordReference.of(hashes)
     assert (decode_words(reference.words).tolist(), reference.new) == ([2, 5, 7, 9], 1 / 8)
@@ -148,7 +147,7 @@ def test_new_words_are_expected_as_often_as_words_that_stand_once() -> None:
     assert WordReference.of(hashes[:0]) == ("", 0.0)
 
 
-def test_bins_of_few_different_values() -> None:
+def test_bins_of_few_different_values():
     assert choose_edges([5, 5, 5]) == []
     assert count_bins([5, 5, 9], []) == [3]
     assert choose_edges([]) == []
@@ -170,14 +169,14 @@ def test_bins_of_few_different_values() -> None:
         ([Question("1", "cow", "the cow", (("cow", 4),))], QuestionSource("a.json")),
     ],
 )
-def test_a_schema_is_read_as_it_was_written(rows: list, source: object) -> None:
+def test_a_schema_is_read_as_it_was_written(rows, source):
     schema = schema_of(rows, source, 14, TOKENIZER)
     assert RowSchema.parse(json.loads(json.dumps(dataclasses.asdict(schema))), "schema.json") == schema
     assert [row.name for row in compare_rows(schema, rows, TOKENIZER, is_labelled=True) if row.differs] == []
 
 
 @pytest.mark.parametrize("content", [None, [], {}, {"task": "classification"}])
-def test_damaged_schemas_are_one_line(content: object) -> None:
+def test_damaged_schemas_are_one_line(content):
     with pytest.raises(InputError, match=r"^schema\.json must hold the schema of labelled rows, got .*$"):
         RowSchema.parse(content, "schema.json")
     numbers = {"numbers": [1, 2, 3], "number_edges": [0.5]}
@@ -186,7 +185,7 @@ def test_damaged_schemas_are_one_line(content: object) -> None:
             RowSchema.parse({**dataclasses.asdict(SCHEMA), **change}, "schema.json")
 
 
-def test_new_rows_with_several_labels(tmp_path: Path) -> None:
+def test_new_rows_with_several_labels(tmp_path):
     source = LabelSetSource("a.csv", label_columns=("x", "y"))
     schema = schema_of([LabelSetRow("the cow", ("x",)), LabelSetRow("the hen", ("y",))], source, 14, TOKENIZER)
     table = tmp_path / "new.csv"
@@ -196,7 +195,7 @@ def test_new_rows_with_several_labels(tmp_path: Path) -> None:
     assert read_new_rows(schema, str(table)) == ([LabelSetRow("the cow", ())], False)
 
 
-def test_new_rows_are_read_by_the_columns_of_the_training_rows(tmp_path: Path, opened: list[str]) -> None:
+def test_new_rows_are_read_by_the_columns_of_the_training_rows(tmp_path, opened):
     table = tmp_path / "new.csv"
     table.write_text("kind,review\nfarm,the cow\n")
     assert read_new_rows(SCHEMA, str(table)) == ([TextRow("the cow", "farm")], True)
@@ -211,7 +210,7 @@ def test_new_rows_are_read_by_the_columns_of_the_training_rows(tmp_path: Path, o
         read_new_rows(SCHEMA, str(table))
 
 
-def test_labels_of_any_file_and_row_count(tmp_path: Path) -> None:
+def test_labels_of_any_file_and_row_count(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"review": "the hen"}\n')
     (tmp_path / "b.jsonl").write_text('{"review": "the cow"}\n' * 1200 + '{"review": "the cow", "kind": "farm"}\n')
     with pytest.raises(InputError, match=r"a\.jsonl line 1"):
@@ -222,7 +221,7 @@ def test_labels_of_any_file_and_row_count(tmp_path: Path) -> None:
         read_new_rows(SCHEMA, str(tmp_path))
 
 
-def test_new_queries_are_read_with_passages_and_without_negatives(tmp_path: Path) -> None:
+def test_new_queries_are_read_with_passages_and_without_negatives(tmp_path):
     source = RetrievalSource("rows.csv", query="q", negatives=("n",), prompts=Prompts(query="query: "))
     rows = [QueryRow(row.text, ("the oak",), ("the hen",)) for row in make_rows(5)]
     content = json.loads(json.dumps(dataclasses.asdict(schema_of(rows, source, 14, TOKENIZER))))
@@ -232,7 +231,7 @@ def test_new_queries_are_read_with_passages_and_without_negatives(tmp_path: Path
     assert is_labelled
 
 
-def test_a_share_that_is_large_already_has_a_limit_below_all() -> None:
+def test_a_share_that_is_large_already_has_a_limit_below_all():
     assert not _share("words", 0.6, 0.7, 0.03).differs
     assert _share("words", 0.6, 0.9, 0.03).differs
     assert _share("words", 0.01, 0.06, 0.03).differs

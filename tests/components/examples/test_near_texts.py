@@ -9,13 +9,13 @@ from components.examples.near_texts import NearTexts
 SENTENCE = "one two three four five six seven eight nine"
 
 
-def draw_texts(count: int, seed: int) -> list[list[str]]:
+def draw_texts(count, seed):
     """Sentences of 12 to 30 words, the commoner ones again and again."""
     chance = random.Random(seed)
     return [[f"w{int(chance.paretovariate(0.6))}" for _ in range(chance.randint(12, 30))] for _ in range(count)]
 
 
-def disturb(words: list[str], chance: random.Random) -> str:
+def disturb(words, chance):
     """A near duplicate: another word, one more, one less, or two that have changed places, and other marks."""
     words, place = list(words), chance.randrange(1, len(words) - 1)
     change = chance.choice(("replace", "insert", "delete", "none"))
@@ -29,7 +29,7 @@ def disturb(words: list[str], chance: random.Random) -> str:
     return chance.choice((text.upper(), f"{text}!", f"({text})", text.replace(" ", "  ") + " ..."))
 
 
-def test_planted_near_duplicates_are_found_and_new_texts_are_not() -> None:
+def test_planted_near_duplicates_are_found_and_new_texts_are_not():
     chance = random.Random(1)
     train = draw_texts(1000, 2)
     texts = NearTexts([(" ".join(words), "") for words in train])
@@ -55,11 +55,11 @@ def test_planted_near_duplicates_are_found_and_new_texts_are_not() -> None:
         ("...", False),
     ],
 )
-def test_near_duplicates_share_their_pairs_of_words(text: str, near: bool) -> None:
+def test_near_duplicates_share_their_pairs_of_words(text, near):
     assert NearTexts([(SENTENCE, ""), ("???", "")]).has_near((text, "")) is near
 
 
-def test_both_texts_of_a_pair_must_be_near() -> None:
+def test_both_texts_of_a_pair_must_be_near():
     texts = NearTexts([(SENTENCE, "a question of five words")])
     assert texts.has_near((f"{SENTENCE}!", "a question of five words"))
     assert not texts.has_near((f"{SENTENCE}!", "something else that is asked"))

@@ -26,12 +26,12 @@ NEAR_SPLITS = {
 }
 
 
-def test_rows_count_as_the_same_where_a_split_would_keep_them_together() -> None:
+def test_rows_count_as_the_same_where_a_split_would_keep_them_together():
     assert count_overlap(SPLITS, ROWS.key) == {"validation": {"train": 1}, "test": {"train": 1, "validation": 2}}
     assert count_overlap({"train": SPLITS["train"], "test": SPLITS["test"]}, ROWS.key) == {"test": {"train": 1}}
 
 
-def test_both_texts_of_a_pair_count_and_of_other_tasks_all_words_or_the_context() -> None:
+def test_both_texts_of_a_pair_count_and_of_other_tasks_all_words_or_the_context():
     pairs = {"train": [TextRow("a", "x", "b")], "test": [TextRow("a", "x", "c"), TextRow("a", "y", "B")]}
     assert count_overlap(pairs, ROWS.key) == {"test": {"train": 1}}
     words = {"train": [Sentence(("EU", "rejects"), ("O", "O"))], "test": [Sentence(("eu", "rejects"), ("O", "O"))]}
@@ -41,18 +41,18 @@ def test_both_texts_of_a_pair_count_and_of_other_tasks_all_words_or_the_context(
 
 
 @pytest.mark.parametrize("task", ["classification", "multi_label", "regression", "embedding"])
-def test_a_swapped_pair_is_the_same_pair(task: str) -> None:
+def test_a_swapped_pair_is_the_same_pair(task):
     rows = {"train": [TextRow("a cow", "1", "B")], "test": [TextRow("b", "1", "A  cow"), TextRow("b", "1", "b")]}
     assert count_overlap(rows, TASK_ROWS[task].key) == {"test": {"train": 1}}
 
 
-def test_a_nearly_equal_swapped_pair_is_near() -> None:
+def test_a_nearly_equal_swapped_pair_is_near():
     key, words = TASK_ROWS["classification"].key, "one two three four five six seven eight"
     train, test = TextRow(f"m {words}", "a", f"n {words}"), TextRow(f"n {words} z", "a", f"a {words}")
     assert count_overlap({"train": [train], "test": [test]}, key, "near") == {"test": {"train": 1}}
 
 
-def test_what_is_shared_is_told_with_its_share() -> None:
+def test_what_is_shared_is_told_with_its_share():
     overlap = {"validation": {"train": 1}, "test": {"train": 0, "validation": 2}}
     assert describe_overlap(overlap, {"validation": 2, "test": 4}, "contexts") == [
         "1 of 2 validation rows have their contexts in training rows, too",
@@ -60,7 +60,7 @@ def test_what_is_shared_is_told_with_its_share() -> None:
     ]
 
 
-def test_rows_are_dropped_from_the_earlier_split() -> None:
+def test_rows_are_dropped_from_the_earlier_split():
     assert resolve_overlap(SPLITS, ROWS, "in", "keep")[0] == SPLITS
     kept, counts = resolve_overlap(SPLITS, ROWS, "in", "drop")
     assert {split: [row.text for row in rows] for split, rows in kept.items()} == {
@@ -71,7 +71,7 @@ def test_rows_are_dropped_from_the_earlier_split() -> None:
     assert counts == {"validation": {"train": 0}, "test": {"train": 0, "validation": 0}}
 
 
-def test_a_label_must_keep_a_row_for_training() -> None:
+def test_a_label_must_keep_a_row_for_training():
     splits = {"train": [TextRow("one", "a"), TextRow("two", "b")], "test": [TextRow("two", "b")]}
     with pytest.raises(
         InputError, match=r"^examples\.overlap must leave a training row of the label 'b', but the texts"
@@ -79,7 +79,7 @@ def test_a_label_must_keep_a_row_for_training() -> None:
         resolve_overlap(splits, ROWS, "in", "drop")
 
 
-def test_splits_that_may_share_nothing() -> None:
+def test_splits_that_may_share_nothing():
     check_overlap({**SPLITS, "validation": [], "test": SPLITS["test"][3:]}, ROWS, "in")
     message = (
         "examples.overlap is 'error', and 1 of 2 validation rows have their texts in training rows, too; 1 of 4 test "
@@ -90,7 +90,7 @@ def test_splits_that_may_share_nothing() -> None:
         resolve_overlap(SPLITS, ROWS, "in", "error")
 
 
-def test_near_rows_are_counted_and_named() -> None:
+def test_near_rows_are_counted_and_named():
     kept, counts = resolve_overlap(NEAR_SPLITS, ROWS, "near", "keep")
     assert kept == NEAR_SPLITS
     assert counts == {"validation": {"train": 1}, "test": {"train": 1, "validation": 1}}
@@ -102,7 +102,7 @@ def test_near_rows_are_counted_and_named() -> None:
     assert resolve_overlap(NEAR_SPLITS, ROWS, "near", "off") == (NEAR_SPLITS, {})
 
 
-def test_near_rows_are_dropped_from_the_earlier_split() -> None:
+def test_near_rows_are_dropped_from_the_earlier_split():
     kept, counts = resolve_overlap(NEAR_SPLITS, ROWS, "near", "drop")
     assert kept == {
         "train": NEAR_SPLITS["train"][1:],
@@ -115,7 +115,7 @@ def test_near_rows_are_dropped_from_the_earlier_split() -> None:
         resolve_overlap(lost, ROWS, "near", "drop")
 
 
-def test_near_rows_are_refused_in_one_line() -> None:
+def test_near_rows_are_refused_in_one_line():
     clauses = "1 of 2 validation rows have nearly the texts of training rows; 1 of 2 test rows"
     with pytest.raises(InputError, match=rf"^examples\.near_overlap is 'error', and {re.escape(clauses)}[^\n]*$"):
         resolve_overlap(NEAR_SPLITS, ROWS, "near", "error")
@@ -123,8 +123,8 @@ def test_near_rows_are_refused_in_one_line() -> None:
     assert resolve_overlap(apart, ROWS, "near", "error")[0] == apart
 
 
-def test_words_and_contexts_are_texts_too() -> None:
-    def tag(text: str) -> Sentence:
+def test_words_and_contexts_are_texts_too():
+    def tag(text):
         return Sentence(tuple(text.split()), ("O",) * len(text.split()))
 
     tagged = {"train": [tag(SENTENCE)], "test": [tag(f"{SENTENCE} .")]}

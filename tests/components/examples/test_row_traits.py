@@ -13,7 +13,7 @@ from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 TOKENIZER = EagerWordPiece([*SPECIAL_TOKENS, "cow", "hen", "##s"], lowercase=True)
 
 
-def test_planted_repeats_and_conflicts() -> None:
+def test_planted_repeats_and_conflicts():
     rows = [
         TextRow("a cow", "farm"),
         TextRow("A  cow ", "farm"),
@@ -29,7 +29,7 @@ def test_planted_repeats_and_conflicts() -> None:
     assert traits.words == [2, 2, 2, 2, 2]
 
 
-def test_tags_contradict_and_answers_of_questions_do_not() -> None:
+def test_tags_contradict_and_answers_of_questions_do_not():
     sentences = [Sentence(("a", "cow"), ("O", "O")), Sentence(("a", "cow"), ("O", "B-X"))]
     assert measure_rows(sentences, TASK_ROWS["token_classification"]).conflicts == [("a cow", ["O O", "O B-X"])]
     questions = [Question(id_, "what?", "a cow", (("cow", 2),)) for id_ in "ab"]
@@ -47,24 +47,24 @@ def test_tags_contradict_and_answers_of_questions_do_not() -> None:
         ("question_answering", Question("1", "cows", "hen hen", ()), 7),
     ],
 )
-def test_lengths_are_those_of_the_models_input(task: str, row: tuple, length: int) -> None:
+def test_lengths_are_those_of_the_models_input(task, row, length):
     tokens = measure_tokens([row], TASK_ROWS[task], TOKENIZER)
     assert tokens.lengths == [length]
     assert tokens.unknown == 0.0
 
 
-def test_unknown_tokens() -> None:
+def test_unknown_tokens():
     rows = [TextRow("cow ship hen oar", "x")]
     assert measure_tokens(rows, TASK_ROWS["classification"], TOKENIZER).unknown == 0.5
 
 
-def test_percentiles_and_samples() -> None:
+def test_percentiles_and_samples():
     assert [percentile(range(1, 101), percent) for percent in (0, 50, 98, 100)] == [1, 50, 98, 100]
     assert percentile([3, 1, 2], 50) == 2
     assert sample_rows([]) == []
 
 
-def test_a_sample_has_rows_of_every_kind_where_kinds_alternate() -> None:
+def test_a_sample_has_rows_of_every_kind_where_kinds_alternate():
     for kinds in (2, 3, 4):
         sample = sample_rows([row % kinds for row in range(40_000)])
         assert len(sample) == 10_000

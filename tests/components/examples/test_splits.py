@@ -1,4 +1,3 @@
-import random
 from collections import Counter, defaultdict
 
 import pytest
@@ -15,22 +14,22 @@ from tests.keras_bert.core.test_folding import NEARLY
 ROWS = ClassificationRows()
 
 
-def carve(rows: list[TextRow], missing: list[str]) -> dict[str, list[TextRow]]:
+def carve(rows, missing):
     """The splits of rows with labels."""
     return split_rows(rows, missing, key=ROWS.key, stratum=ROWS.stratum)
 
 
-def texts_of(rows: list[TextRow]) -> set[str]:
+def texts_of(rows):
     return {row.text for row in rows}
 
 
-def test_nothing_is_taken_where_nothing_is_missing() -> None:
+def test_nothing_is_taken_where_nothing_is_missing():
     rows = [TextRow("b", "x"), TextRow("a", "y", "ü"), TextRow("b", "x")]
     assert {split: Counter(part) for split, part in carve(rows, []).items()} == {"train": Counter(rows)}
     assert carve([], []) == {"train": []}
 
 
-def test_a_text_keeps_its_split_from_one_version_to_the_next() -> None:
+def test_a_text_keeps_its_split_from_one_version_to_the_next():
     # Written down once: another hash would move rows between training and test of data that somebody measured on.
     splits = carve([TextRow(f"text {number}", "ab"[number % 2]) for number in range(20)], ["validation", "test"])
     assert texts_of(splits["validation"]) == {"text 7", "text 16"}
@@ -38,7 +37,7 @@ def test_a_text_keeps_its_split_from_one_version_to_the_next() -> None:
 
 
 @pytest.mark.parametrize(("size", "held"), [(6, 1), (14, 1), (16, 2), (24, 2), (100, 10)])
-def test_each_missing_split_takes_a_tenth_of_every_label(size: int, held: int) -> None:
+def test_each_missing_split_takes_a_tenth_of_every_label(size, held):
     rows = [TextRow(f"{label}{number}", label) for label in "ab" for number in range(size * (1 + (label == "b")))]
     splits = carve(rows, ["validation", "test"])
     counts = {split: Counter(row.label for row in part) for split, part in splits.items()}
@@ -48,14 +47,14 @@ def test_each_missing_split_takes_a_tenth_of_every_label(size: int, held: int) -
     assert counts["train"] == {"a": size - 2 * held, "b": 2 * size - 2 * round(size / 5)}
 
 
-def test_the_second_text_makes_another_pair() -> None:
+def test_the_second_text_makes_another_pair():
     rows = [TextRow("one text", "a", f"second {number}") for number in range(10)]
     splits = carve(rows, ["test"])
     assert (len(splits["train"]), len(splits["test"])) == (9, 1)
     assert {*splits["train"], *splits["test"]} == set(rows)
 
 
-def test_swapped_pairs_and_pairs_that_share_a_text_come_to_the_same_split() -> None:
+def test_swapped_pairs_and_pairs_that_share_a_text_come_to_the_same_split():
     swapped = [TextRow(f"{side} {row}", "a", f"{other} {row}") for row in range(200) for side, other in ("pq", "qp")]
     premises = [TextRow(f"premise {row}", label, f"{label} {row}") for row in range(200) for label in "abc"]
     for rows in (swapped, premises):
@@ -69,7 +68,7 @@ def test_swapped_pairs_and_pairs_that_share_a_text_come_to_the_same_split() -> N
         assert describe_shared_texts(splits, ROWS.key) == []
 
 
-def test_texts_of_most_rows_keep_none_together_and_are_told() -> None:
+def test_texts_of_most_rows_keep_none_together_and_are_told():
     rows = [TextRow(f"text {row}", "ab"[row % 2], aspect) for row in range(100) for aspect in ("food", "price")]
     splits = carve(rows, ["test"])
     assert len(splits["test"]) == 20
@@ -79,14 +78,14 @@ def test_texts_of_most_rows_keep_none_together_and_are_told() -> None:
     ]
 
 
-def test_rows_that_are_the_same_count_once_and_all_stay() -> None:
+def test_rows_that_are_the_same_count_once_and_all_stay():
     rows = [TextRow(f"text {number}", "a") for number in range(6)]
     splits = carve(rows * 50, ["test"])
     assert len(texts_of(splits["test"])) == 1
     assert {split: len(part) for split, part in splits.items()} == {"train": 250, "test": 50}
 
 
-def test_nearly_equal_texts_come_to_the_same_split_and_count_as_one() -> None:
+def test_nearly_equal_texts_come_to_the_same_split_and_count_as_one():
     rows = [TextRow(f"Text {number} {spelling}", "a", f"{spelling} x") for number in range(40) for spelling in NEARLY]
     splits = carve(rows, ["validation", "test"])
     assert {split: len(part) for split, part in splits.items()} == {"train": 160, "validation": 20, "test": 20}
@@ -102,9 +101,7 @@ ANY_ROWS = st.lists(st.builds(TextRow, TEXTS, st.sampled_from("ab"), st.none()),
 
 @settings(max_examples=50, deadline=None)
 @given(ANY_ROWS, st.sampled_from([["test"], ["validation", "test"]]), st.randoms(use_true_random=False))
-def test_the_order_of_the_rows_does_not_matter_and_none_is_lost(
-    rows: list[TextRow], missing: list[str], generator: random.Random
-) -> None:
+def test_the_order_of_the_rows_does_not_matter_and_none_is_lost(rows, missing, generator):
     rows = [*rows, *(TextRow(f"own text {number}", label) for number in range(6) for label in "ab")]
     try:
         splits = carve(rows, missing)
@@ -124,7 +121,7 @@ def test_the_order_of_the_rows_does_not_matter_and_none_is_lost(
 
 @pytest.mark.parametrize("missing", [["test"], ["validation", "test"]])
 @pytest.mark.parametrize("rows", [[], [TextRow(f"text {number}", "a") for number in range(5)] * 9])
-def test_five_texts_of_a_label_are_too_few(rows: list[TextRow], missing: list[str]) -> None:
+def test_five_texts_of_a_label_are_too_few(rows, missing):
     with pytest.raises(InputError) as error:
         carve(rows, missing)
     one = "a label with " if rows else ""
@@ -134,7 +131,7 @@ def test_five_texts_of_a_label_are_too_few(rows: list[TextRow], missing: list[st
     )
 
 
-def test_a_label_all_of_whose_texts_are_taken_is_named_with_the_splits() -> None:
+def test_a_label_all_of_whose_texts_are_taken_is_named_with_the_splits():
     rows = [TextRow(f"text {number}", "a") for number in range(20)]
     splits = carve(rows, ["validation", "test"])
     # A label that occurs more often than the texts' other label; the group of a rarer one would stay in training.
@@ -148,7 +145,7 @@ def test_a_label_all_of_whose_texts_are_taken_is_named_with_the_splits() -> None
     )
 
 
-def test_rows_without_labels_are_one_stratum_and_errors_name_their_keys() -> None:
+def test_rows_without_labels_are_one_stratum_and_errors_name_their_keys():
     rows = [(f"key {number % 20}", number) for number in range(100)]
     splits = split_rows(rows, ["validation", "test"], key=lambda row: (row[0],), plural_name="contexts")
     counts = {split: len({name for name, _ in part}) for split, part in splits.items()}
@@ -161,7 +158,7 @@ def test_rows_without_labels_are_one_stratum_and_errors_name_their_keys() -> Non
     )
 
 
-def test_few_rows_to_measure_on_are_told() -> None:
+def test_few_rows_to_measure_on_are_told():
     rows = [TextRow(f"text {number}", "a") for number in range(1000)]
     assert describe_few_rows({"train": rows, "validation": rows[:100]}) == []
     assert describe_few_rows({"train": rows[:250], "validation": rows[:100], "test": rows[:4]}) == [

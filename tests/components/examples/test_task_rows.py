@@ -330,7 +330,7 @@ def test_a_label_keeps_a_training_row():
         (["1", "3", "1e30"], "2", None),
     ],
 )
-def test_numbers_whose_losses_overflow_are_refused(train: list[str], held_out: str, most: str | None) -> None:
+def test_numbers_whose_losses_overflow_are_refused(train, held_out, most):
     labels = {"train": train, "validation": ["1", held_out], "test": ["1", "2"]}
     splits = {split: [TextRow("", label) for label in values] for split, values in labels.items()}
     if most is None:

@@ -4,7 +4,6 @@ import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +22,7 @@ CLASSES = {"names": ["bad", "good"], "_type": "ClassLabel"}
 BROKEN = pa.StringArray.from_buffers(2, *pa.array([b"a", b"\xff"], pa.binary()).buffers()[1:])
 
 
-def write(folder: Path, table: pa.Table, kind: str, *, rows: int = 1 << 20) -> str:
+def write(folder, table, kind, *, rows=1 << 20):
     """A file with at most so many rows in a group or batch."""
     file = folder / ("a.parquet" if kind == "parquet" else "a.arrow")
     if kind == "parquet":
@@ -34,15 +33,13 @@ def write(folder: Path, table: pa.Table, kind: str, *, rows: int = 1 << 20) -> s
     return str(file)
 
 
-def described(table: pa.Table, features: Any) -> pa.Table:
+def described(table, features):
     return table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(st.none() | st.text(max_size=6), st.integers(-9, 9)), max_size=7), st.integers(1, 4))
-def test_any_rows_come_back_with_their_strings_as_bytes(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str | None, int]], group: int
-) -> None:
+def test_any_rows_come_back_with_their_strings_as_bytes(tmp_path_factory, rows, group):
     texts, numbers = [text for text, _ in rows], [number for _, number in rows]
     table = pa.table({"text": pa.array(texts, pa.string()), "n": pa.array(numbers, pa.int64())})
     expected = [(number, None if text is None else text.encode()) for text, number in rows]
@@ -52,7 +49,7 @@ def test_any_rows_come_back_with_their_strings_as_bytes(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_decimals_of_databases_are_numbers(tmp_path: Path, kind: str) -> None:
+def test_decimals_of_databases_are_numbers(tmp_path, kind):
     values = [Decimal("1.50"), None], [Decimal(3), Decimal(-4)]
     columns = {"n": pa.array(values[0], pa.decimal128(5, 2)), "whole": pa.array(values[1], pa.decimal256(40, 0))}
     rows = list(read_columns(write(tmp_path, pa.table(columns), kind), ("n", "whole")))
@@ -61,21 +58,21 @@ def test_decimals_of_databases_are_numbers(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_many_rows_stay_in_their_order(tmp_path: Path, kind: str) -> None:
+def test_many_rows_stay_in_their_order(tmp_path, kind):
     # More than are read at once, in groups that end elsewhere.
     file = write(tmp_path, pa.table({"n": range(1000)}), kind, rows=300)
     assert list(read_columns(file, ("n",))) == [(number,) for number in range(1000)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_the_columns_that_are_asked_for_are_looked_at(tmp_path: Path, kind: str) -> None:
+def test_only_the_columns_that_are_asked_for_are_looked_at(tmp_path, kind):
     table = pa.Table.from_arrays([BROKEN, BROKEN, pa.array([1, 2])], names=["twice", "twice", "n"])
     file = write(tmp_path, table, kind)
     assert list(read_columns(file, ("n", "n"))) == [(1, 1), (2, 2)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_dot_in_a_name_is_a_dot_and_no_way_into_a_column(tmp_path: Path, kind: str) -> None:
+def test_a_dot_in_a_name_is_a_dot_and_no_way_into_a_column(tmp_path, kind):
     table = pa.table({"a": [{"b": 1}], "a.b": ["x"]})
     assert list(read_columns(write(tmp_path, table, kind), ("a.b", "a"))) == [(b"x", {"b": 1})]
     file = write(tmp_path, table.select(["a"]), kind)
@@ -85,7 +82,7 @@ def test_a_dot_in_a_name_is_a_dot_and_no_way_into_a_column(tmp_path: Path, kind:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_strings_that_are_not_utf8_come_as_they_are(tmp_path: Path, kind: str) -> None:
+def test_strings_that_are_not_utf8_come_as_they_are(tmp_path, kind):
     assert list(read_columns(write(tmp_path, pa.table({"text": BROKEN}), kind), ("text",))) == [(b"a",), (b"\xff",)]
     if kind != "parquet":
         table = pa.table({"text": pa.DictionaryArray.from_arrays([1, 0, 1], BROKEN)})
@@ -93,7 +90,7 @@ def test_strings_that_are_not_utf8_come_as_they_are(tmp_path: Path, kind: str) -
 
 
 @pytest.mark.parametrize("kind", ["stream", "file"])
-def test_a_list_of_strings_that_are_not_utf8_is_named_by_the_row_before(tmp_path: Path, kind: str) -> None:
+def test_a_list_of_strings_that_are_not_utf8_is_named_by_the_row_before(tmp_path, kind):
     file = write(tmp_path, pa.table({"words": pa.ListArray.from_arrays([0, 1, 2], BROKEN)}), kind, rows=1)
     rows = read_columns(file, ("words",))
     assert next(rows) == (["a"],)
@@ -105,7 +102,7 @@ def test_a_list_of_strings_that_are_not_utf8_is_named_by_the_row_before(tmp_path
     )
 
 
-def test_rows_before_the_place_where_a_stream_ends_too_early_are_given(tmp_path: Path) -> None:
+def test_rows_before_the_place_where_a_stream_ends_too_early_are_given(tmp_path):
     file = write(tmp_path, pa.table({"text": ["x" * 1000] * 4}), "stream", rows=1)
     whole = Path(file).read_bytes()
     Path(file).write_bytes(whole[: len(whole) * 5 // 8])
@@ -137,7 +134,7 @@ for place, byte in json.load(sys.stdin):
 
 
 @pytest.mark.parametrize("kind", ["stream", "file"])
-def test_a_file_with_a_damaged_byte_is_read_or_refused_in_one_line(tmp_path: Path, kind: str) -> None:
+def test_a_file_with_a_damaged_byte_is_read_or_refused_in_one_line(tmp_path, kind):
     words = [["a", "bc", "d"], [], ["e"], ["f", "gh"]] * 4
     texts = pa.array([" ".join(word) for word in words])
     answers = [{"text": word, "answer_start": [0] * len(word)} for word in words]
@@ -165,7 +162,7 @@ def test_a_file_with_a_damaged_byte_is_read_or_refused_in_one_line(tmp_path: Pat
         assert "\n" not in message
 
 
-def test_damage_in_a_column_that_nobody_asks_for_is_no_damage(tmp_path: Path) -> None:
+def test_damage_in_a_column_that_nobody_asks_for_is_no_damage(tmp_path):
     # The offsets go back, so that the second string would have a negative length.
     offsets = pa.py_buffer(np.array([0, 3, 1], np.int32))
     table = pa.table({"text": pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"abc")), "n": [1, 2]})
@@ -176,7 +173,7 @@ def test_damage_in_a_column_that_nobody_asks_for_is_no_damage(tmp_path: Path) ->
     assert str(error.value).startswith(f"{file} must be a whole .arrow file, got after row 0: ")
 
 
-def test_an_extension_type_is_read_as_any_other(tmp_path: Path) -> None:
+def test_an_extension_type_is_read_as_any_other(tmp_path):
     kind = pa.fixed_shape_tensor(pa.int32(), [2])
     column = pa.ExtensionArray.from_storage(kind, pa.array([[1, 2], [3, 4]], pa.list_(pa.int32(), 2)))
     file = write(tmp_path, pa.table({"x": column, "s": pa.StructArray.from_arrays([column], ["t"])}), "stream")
@@ -185,7 +182,7 @@ def test_an_extension_type_is_read_as_any_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("unit", ["s", "ns"])
-def test_a_time_that_python_cannot_tell(tmp_path: Path, unit: str) -> None:
+def test_a_time_that_python_cannot_tell(tmp_path, unit):
     file = write(tmp_path, pa.table({"when": pa.array([1 << 62], pa.timestamp(unit))}), "stream")
     with pytest.raises(InputError) as error:
         list(read_columns(file, ("when",)))
@@ -193,19 +190,19 @@ def test_a_time_that_python_cannot_tell(tmp_path: Path, unit: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
-def test_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
+def test_a_file_that_is_not_there(tmp_path, name):
     with pytest.raises(InputError) as error:
         next(read_columns(str(tmp_path / name), ("text",)))
     assert str(error.value) == f"the file {tmp_path / name} must exist, found nothing there"
 
 
-def test_the_case_of_the_extension_does_not_matter(tmp_path: Path) -> None:
+def test_the_case_of_the_extension_does_not_matter(tmp_path):
     file = Path(write(tmp_path, pa.table({"n": [3]}), "parquet"))
     assert list(read_columns(str(file.rename(tmp_path / "B.PARQUET")), ("n",))) == [(3,)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_numbers_of_a_class_become_its_name(tmp_path: Path, kind: str) -> None:
+def test_only_numbers_of_a_class_become_its_name(tmp_path, kind):
     values = pa.array([[[1, 0], [-1]], [[2]], None], pa.list_(pa.list_(pa.int8())))
     table = described(
         pa.table({"tags": values, "n": [0, 1, 1], "text": ["0", "1", ""]}),
@@ -219,7 +216,7 @@ def test_only_numbers_of_a_class_become_its_name(tmp_path: Path, kind: str) -> N
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_classes_that_pandas_made_floats_become_their_names(tmp_path: Path, kind: str) -> None:
+def test_classes_that_pandas_made_floats_become_their_names(tmp_path, kind):
     table = described(pa.table({"n": [0.0, 1.0, None, 0.5]}), {"n": CLASSES})
     assert list(read_columns(write(tmp_path, table, kind), ("n",))) == [("bad",), ("good",), (None,), (0.5,)]
 
@@ -237,6 +234,6 @@ def test_classes_that_pandas_made_floats_become_their_names(tmp_path: Path, kind
         {"huggingface": b"\xff"},
     ],
 )
-def test_numbers_stay_numbers_where_the_metadata_name_no_classes(tmp_path: Path, metadata: Any) -> None:
+def test_numbers_stay_numbers_where_the_metadata_name_no_classes(tmp_path, metadata):
     table = pa.table({"label": [1, 0]}).replace_schema_metadata(metadata)
     assert list(read_columns(write(tmp_path, table, "stream"), ("label",))) == [(1,), (0,)]

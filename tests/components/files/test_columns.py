@@ -19,13 +19,13 @@ HEADERS = st.lists(st.text(max_size=5), min_size=1, max_size=6, unique=True)
         ((), []),
     ],
 )
-def test_places_come_in_the_order_of_the_fields(fields: tuple[str, ...], places: list[int]) -> None:
+def test_places_come_in_the_order_of_the_fields(fields, places):
     assert find_columns("a.csv", fields, ["text", "größe", "label", ""]) == places
 
 
 @settings(max_examples=50, deadline=None)
 @given(HEADERS.flatmap(lambda header: st.tuples(st.just(header), st.permutations(header))))
-def test_every_name_is_found_where_it_stands(case: tuple[list[str], list[str]]) -> None:
+def test_every_name_is_found_where_it_stands(case):
     header, fields = case
     places = find_columns("a.csv", tuple(fields), header)
     assert [header[place] for place in places] == fields
@@ -45,6 +45,6 @@ def test_every_name_is_found_where_it_stands(case: tuple[list[str], list[str]]) 
         (("text",), ["\ufefftext"], r"the table a b.csv has no column 'text'; did you mean '\ufefftext'?"),
     ],
 )
-def test_a_name_that_is_not_there(fields: tuple[str, ...], header: list[str], message: str) -> None:
+def test_a_name_that_is_not_there(fields, header, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         find_columns("a b.csv", fields, header)

@@ -1,7 +1,6 @@
 """Whole rows of every kind of table, and the rows that cannot be used."""
 
 import gzip
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +15,7 @@ from components.files.tables import are_lines, read_blocks
 BROKEN = pa.StringArray.from_buffers(3, *pa.array([b"a", b"\xff", b"b"], pa.binary()).buffers()[1:])
 
 
-def test_cells_come_with_their_places_and_problems(tmp_path: Path) -> None:
+def test_cells_come_with_their_places_and_problems(tmp_path):
     file = tmp_path / "a.csv"
     file.write_bytes(b'text,n\ncow,1\n\n"two\nlines",2\nonly one\n\xff,3\na,b,c\n')
     (block,) = read_blocks(str(file))
@@ -30,7 +29,7 @@ def test_cells_come_with_their_places_and_problems(tmp_path: Path) -> None:
     assert not are_lines(block.rows)
 
 
-def test_a_header_is_utf8_and_names_a_column_once(tmp_path: Path) -> None:
+def test_a_header_is_utf8_and_names_a_column_once(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"te\xffxt\ncow\n")
     with pytest.raises(InputError, match=r"a\.csv line 1 must be UTF-8, got bytes that are not UTF-8 at offset 2$"):
         list(read_blocks(str(tmp_path / "a.csv")))
@@ -39,7 +38,7 @@ def test_a_header_is_utf8_and_names_a_column_once(tmp_path: Path) -> None:
         list(read_blocks(str(tmp_path / "b.tsv")))
 
 
-def test_json_lines_are_kept_as_they_are(tmp_path: Path) -> None:
+def test_json_lines_are_kept_as_they_are(tmp_path):
     lines = ['{"text": "cow", "n": 1.10}', "", '{"other": [1]}', "[1]", "{", '{"text": null}']
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
     (block,) = read_blocks(str(tmp_path / "a.jsonl.gz"))
@@ -58,7 +57,7 @@ def test_json_lines_are_kept_as_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [".parquet", ".arrow"])
-def test_columns_of_arrow_keep_their_types_and_dictionaries_are_decoded(tmp_path: Path, kind: str) -> None:
+def test_columns_of_arrow_keep_their_types_and_dictionaries_are_decoded(tmp_path, kind):
     table = pa.table({"text": BROKEN, "n": pa.array([1, 2, None], pa.int8()), "c": pa.array(["x", "y", "x"])})
     table = table.set_column(2, "c", table["c"].dictionary_encode()).replace_schema_metadata({"pandas": "{}"})
     file = str(tmp_path / f"a{kind}")
@@ -75,7 +74,7 @@ def test_columns_of_arrow_keep_their_types_and_dictionaries_are_decoded(tmp_path
     assert block.rows.take([0, 2]).to_pylist() == [{"text": "a", "n": 1, "c": "x"}, {"text": "b", "n": None, "c": "x"}]
 
 
-def test_blocks_are_small_and_rows_are_counted_through(tmp_path: Path) -> None:
+def test_blocks_are_small_and_rows_are_counted_through(tmp_path):
     with ipc.new_file(str(tmp_path / "a.arrow"), pa.schema({"n": pa.int64()})) as writer:
         for _ in range(2):
             writer.write_table(pa.table({"n": range(600)}))
@@ -86,7 +85,7 @@ def test_blocks_are_small_and_rows_are_counted_through(tmp_path: Path) -> None:
     assert [block.rows.num_rows for block in read_blocks(str(tmp_path / "long.tsv"))] == [2, 2]
 
 
-def test_texts() -> None:
+def test_texts():
     values = ["a", 7, 0.5, None, float("nan"), " \u2028", ["a"], "\ud83d"]
     texts = list(texts_of(values, "t"))
     assert [text for text, reason in texts if reason is None] == ["a", "7", "0.5"]

@@ -1,7 +1,5 @@
 """Files and folders come into the cache once, and again when their content has changed."""
 
-from pathlib import Path
-
 import pytest
 
 from components.dsl.errors import InputError
@@ -22,11 +20,11 @@ __all__ = ["memory"]
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def cache(tmp_path, monkeypatch):
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
 
 
-def test_a_file_is_downloaded_once_and_again_after_a_change(memory: ObjectStore) -> None:
+def test_a_file_is_downloaded_once_and_again_after_a_change(memory):
     memory.write("rows.tsv", b"one")
     first = local_file(f"{ADDRESS}/rows.tsv")
     stamp = first.stat().st_ino
@@ -37,14 +35,14 @@ def test_a_file_is_downloaded_once_and_again_after_a_change(memory: ObjectStore)
     assert not list(cache_folder().rglob(".*"))
 
 
-def test_a_corpus_is_as_large_as_its_copies_unpacked(memory: ObjectStore) -> None:
+def test_a_corpus_is_as_large_as_its_copies_unpacked(memory):
     for name in ("a.txt", "b.jsonl.gz", "c.parquet"):
         memory.write(name, b"1234567")
     source = TextSource(ADDRESS)
     assert list(map(source.size, source.files())) == [7, 21, 21]
 
 
-def test_a_folder_keeps_its_name_and_the_files_that_are_read(memory: ObjectStore) -> None:
+def test_a_folder_keeps_its_name_and_the_files_that_are_read(memory):
     for name in ("model/config.json", "model/inner/vocab.txt", "model/large.bin"):
         memory.write(name, name.encode())
     folder = local_folder(f"{ADDRESS}/model", lambda names: [name for name in names if not name.endswith(".bin")])
@@ -52,7 +50,7 @@ def test_a_folder_keeps_its_name_and_the_files_that_are_read(memory: ObjectStore
     assert (folder.name, files) == ("model", ["config.json", "inner/vocab.txt"])
 
 
-def test_downloads_are_shown_by_their_addresses(memory: ObjectStore, tmp_path: Path) -> None:
+def test_downloads_are_shown_by_their_addresses(memory, tmp_path):
     memory.write("team/model/config.json", b"{}")
     file, folder = local_file(f"{ADDRESS}/team/model/config.json"), local_folder(f"{ADDRESS}/team/model/")
     assert display_path(file) == f"{ADDRESS}/team/model/config.json"
@@ -63,7 +61,7 @@ def test_downloads_are_shown_by_their_addresses(memory: ObjectStore, tmp_path: P
     assert show_addresses(str(tmp_path / "file")) == str(tmp_path / "file")
 
 
-def test_what_is_missing_is_said_in_one_line(memory: ObjectStore) -> None:
+def test_what_is_missing_is_said_in_one_line(memory):
     with pytest.raises(InputError, match="the file memory://bucket/root/none must exist, found nothing there"):
         local_file(f"{ADDRESS}/none")
     with pytest.raises(InputError, match="none must be a folder that exists, found nothing there"):
@@ -72,7 +70,7 @@ def test_what_is_missing_is_said_in_one_line(memory: ObjectStore) -> None:
         ObjectStore("s3://")
 
 
-def test_paths_in_a_mirror_stand_for_addresses(tmp_path: Path) -> None:
+def test_paths_in_a_mirror_stand_for_addresses(tmp_path):
     (tmp_path / REMOTE_FILE).write_text('{"address": "s3://bucket/team"}')
     assert address_of(tmp_path / "pushed" / "a" / "1") == "s3://bucket/team/pushed/a/1"
     assert display_path(tmp_path.parent) == str(tmp_path.parent)

@@ -1,7 +1,6 @@
 """Addresses on the hub: a commit stays until it is asked for again; tables, patterns and checkpoints."""
 
 import hashlib
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ from components.objects.mirror import show_addresses
 from components.sources.checkpoint import Checkpoint
 from components.sources.table import TableSource
 from components.sources.text import TextSource
-from tests.hub import Hub, hub
+from tests.hub import hub
 from tests.keras_bert.interop.checkpoints import GOLDEN
 
 __all__ = ["hub"]
@@ -29,11 +28,11 @@ TABLES = {
 }
 
 
-def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+def offline(monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
 
 
-def test_a_commit_stays_until_it_is_asked_for_again(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_stays_until_it_is_asked_for_again(hub, monkeypatch):
     repository = hub.add("datasets/ann/rows", TABLES)
     first = pin_address(f"{DATA}/data/test.csv")
     assert first == f"{DATA}@{repository.branches['main']}/data/test.csv"
@@ -47,7 +46,7 @@ def test_a_commit_stays_until_it_is_asked_for_again(hub: Hub, monkeypatch: pytes
     assert local_file(first).read_bytes() == TABLES["data/test.csv"]
 
 
-def test_files_folders_and_patterns(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_folders_and_patterns(hub, monkeypatch):
     hub.add("datasets/ann/rows", TABLES)
     kinds = (".csv",)
     assert match_files(f"{DATA}/data/test.csv", kinds, what="rows") == [f"{DATA}/data/test.csv"]
@@ -72,7 +71,7 @@ def test_files_folders_and_patterns(hub: Hub, monkeypatch: pytest.MonkeyPatch) -
             download(f"{DATA}/none")
 
 
-def test_rows_and_texts_of_the_hub_have_the_key_of_their_content(hub: Hub, tmp_path: Path) -> None:
+def test_rows_and_texts_of_the_hub_have_the_key_of_their_content(hub, tmp_path):
     hub.add("datasets/ann/rows", TABLES)
     for name, content in TABLES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -86,7 +85,7 @@ def test_rows_and_texts_of_the_hub_have_the_key_of_their_content(hub: Hub, tmp_p
     assert texts[0].fingerprint() == texts[1].fingerprint()
 
 
-def test_the_key_of_a_checkpoint_is_its_commit(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_of_a_checkpoint_is_its_commit(hub, monkeypatch):
     golden = GOLDEN / "hugging_face_classification"
     repository = hub.add("ann/small", golden)
     checkpoint = Checkpoint("hf://ann/small")
@@ -111,7 +110,7 @@ def test_the_key_of_a_checkpoint_is_its_commit(hub: Hub, monkeypatch: pytest.Mon
     assert checkpoint.fingerprint() != key
 
 
-def test_a_pattern_is_not_matched_with_a_part_of_the_files(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pattern_is_not_matched_with_a_part_of_the_files(hub, monkeypatch):
     from huggingface_hub import hf_hub_download
 
     hub.add("datasets/ann/rows", TABLES)
@@ -121,7 +120,7 @@ def test_a_pattern_is_not_matched_with_a_part_of_the_files(hub: Hub, monkeypatch
         match_files(f"{DATA}/data/train-*.csv", (".csv",), what="rows")
 
 
-def test_the_folder_of_a_checkpoint_is_part_of_its_key(hub: Hub) -> None:
+def test_the_folder_of_a_checkpoint_is_part_of_its_key(hub):
     files = {file.name: file.read_bytes() for file in (GOLDEN / "hugging_face_classification").iterdir()}
     hub.add("ann/small", {**files, **{f"best/{name}": content for name, content in files.items()}})
     root, best = Checkpoint("hf://ann/small"), Checkpoint("hf://ann/small/best")
@@ -131,7 +130,7 @@ def test_the_folder_of_a_checkpoint_is_part_of_its_key(hub: Hub) -> None:
         Checkpoint("hf://ann/small/none").check()
 
 
-def test_paths_in_the_hubs_cache_are_shown_by_their_addresses(hub: Hub) -> None:
+def test_paths_in_the_hubs_cache_are_shown_by_their_addresses(hub):
     commit = hub.add("ann/small", {"config.json": b"{}"}).branches["main"]
     hub.add("datasets/ann/rows", TABLES)
     file, table = local_file("hf://ann/small/config.json"), local_file(f"{DATA}/data/test.csv")
@@ -146,6 +145,6 @@ def test_paths_in_the_hubs_cache_are_shown_by_their_addresses(hub: Hub) -> None:
         ("hf://ann/none", r"hf://ann/none must be a repository that exists and is open to you, the hub says 401"),
     ],
 )
-def test_a_checkpoint_that_is_not_there_is_one_line(hub: Hub, path: str, message: str) -> None:
+def test_a_checkpoint_that_is_not_there_is_one_line(hub, path, message):
     with pytest.raises(InputError, match=message):
         Checkpoint(path).check()

@@ -1,7 +1,5 @@
 """Names of objects may become paths of this machine; folders' markers and other objects do not matter."""
 
-from pathlib import Path
-
 import pytest
 
 from components.dsl.errors import InputError
@@ -18,9 +16,7 @@ RULE = "must have a name without empty parts, '.', '..' and backslashes"
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)
-def test_names_that_lead_out_of_a_folder_are_refused(
-    memory: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_names_that_lead_out_of_a_folder_are_refused(memory, tmp_path, monkeypatch, name):
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     memory.write("model/config.json", b"{}")
     put_raw(f"model/{name}", b"door")
@@ -35,14 +31,14 @@ def test_names_that_lead_out_of_a_folder_are_refused(
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)
-def test_a_version_writes_nothing_outside_of_its_folder(memory: ObjectStore, tmp_path: Path, name: str) -> None:
+def test_a_version_writes_nothing_outside_of_its_folder(memory, tmp_path, name):
     put_raw(f"pushed/1/{name}", b"door")
     with pytest.raises(InputError, match=RULE):
         RemoteVersions(f"{ADDRESS}/pushed").download(1, tmp_path / "pushed" / "1")
     assert not [file for file in tmp_path.rglob("*") if file.is_file()]
 
 
-def test_an_address_that_leads_out_of_its_folder_is_refused() -> None:
+def test_an_address_that_leads_out_of_its_folder_is_refused():
     for address in ("s3://bucket/..", "s3://bucket/texts/../../other", "s3://bucket//texts"):
         with pytest.raises(InputError, match=RULE):
             ObjectStore(address)
@@ -50,7 +46,7 @@ def test_an_address_that_leads_out_of_its_folder_is_refused() -> None:
         local_file(f"{ADDRESS}/..")
 
 
-def test_markers_of_folders_are_no_objects(memory: ObjectStore) -> None:
+def test_markers_of_folders_are_no_objects(memory):
     for name in ("", "texts/", "texts/empty/"):
         put_raw(name, b"")
     memory.write("texts/a.txt", b"a")
@@ -63,7 +59,7 @@ def test_markers_of_folders_are_no_objects(memory: ObjectStore) -> None:
         memory.find_all()
 
 
-def test_numbers_are_those_of_names_and_nothing_else(memory: ObjectStore) -> None:
+def test_numbers_are_those_of_names_and_nothing_else(memory):
     for name in ("3/start.json", "00000012.json", "readme.txt", "7.txt", "notes/1.json", "\u0664"):
         memory.write(name, b"")
     assert memory.numbers() == [3, 12]

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from components.objects.mirror import REMOTE_FILE
-from components.objects.store import ObjectStore
 from components.objects.versions import MARKER, RemoteVersions
 from components.sources.pushed_version import PreviousVersion, PushedVersion, version_exists
 from tests.components.objects.memory import ADDRESS, memory
@@ -17,12 +16,12 @@ FOLDER = f"{ADDRESS}/pushed/model"
 
 
 @pytest.fixture
-def mirror(tmp_path: Path) -> Path:
+def mirror(tmp_path):
     (tmp_path / REMOTE_FILE).write_text(json.dumps({"address": ADDRESS}))
     return tmp_path
 
 
-def push(folder: Path, content: str) -> int:
+def push(folder, content):
     folder.mkdir(exist_ok=True)
     (folder / "model.bin").write_text(content)
     (folder / "README.md").write_text("card")
@@ -32,7 +31,7 @@ def push(folder: Path, content: str) -> int:
     return number
 
 
-def test_the_newest_version_of_another_model_is_found_without_a_download(mirror: Path, memory: ObjectStore) -> None:
+def test_the_newest_version_of_another_model_is_found_without_a_download(mirror, memory):
     assert [push(mirror / "staging", content) for content in ("one", "two", "two")] == [1, 2, 2]
     previous = PreviousVersion(str(mirror / "pushed" / "model"))
     assert previous.look_up({"edges[0]": "two"}) == PushedVersion(str(mirror / "pushed" / "model" / "1"))
@@ -44,7 +43,7 @@ def test_the_newest_version_of_another_model_is_found_without_a_download(mirror:
     assert version_exists(Path(newest.path))
 
 
-def test_a_version_without_its_marker_does_not_count(mirror: Path, memory: ObjectStore) -> None:
+def test_a_version_without_its_marker_does_not_count(mirror, memory):
     push(mirror / "staging", "one")
     push(mirror / "staging", "two")
     memory.remove([f"pushed/model/2/{MARKER}"])
@@ -53,7 +52,7 @@ def test_a_version_without_its_marker_does_not_count(mirror: Path, memory: Objec
     assert push(mirror / "staging", "two") == 2, "the same files go on with their number"
 
 
-def test_a_version_that_lost_a_file_is_not_whole(mirror: Path, memory: ObjectStore) -> None:
+def test_a_version_that_lost_a_file_is_not_whole(mirror, memory):
     push(mirror / "staging", "one")
     assert RemoteVersions(FOLDER).holds(1, {"model.bin": "one"})
     memory.remove(["pushed/model/1/model.bin"])

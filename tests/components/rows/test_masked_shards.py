@@ -3,8 +3,6 @@
 import gzip
 import hashlib
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +21,7 @@ from components.rows.masked_shards import (
 )
 from components.rows.row_layout import TokenRows
 from components.rows.sentence_pairs import SegmentBounds
-from components.rows.statistics import Tally, add
+from components.rows.statistics import add
 from keras_bert.data.records import read_records
 from keras_bert.masking.masks import Masked, masking_vocabulary
 from keras_bert.options.pretraining import Masking, PretrainingRows
@@ -35,17 +33,17 @@ VOCABULARY = (*SPECIAL_TOKENS, *"abcdefgh", "##b")
 
 
 @pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
+def tokenizer():
     return Tokenizer(VOCABULARY, lowercase=True)
 
 
-def job_of(folder: Path | None = None, seed: int = 0, length: int = 8, **rows: Any) -> ShardJob:
+def job_of(folder=None, seed=0, length=8, **rows):
     output, scratch = (str(folder / name) if folder else "" for name in ("output", "scratch"))
     masking = Masking(rate=0.4, max_predictions=4)
     return ShardJob("", output, scratch, {length: masking}, PretrainingRows(**rows), seed, shards=1)
 
 
-def texts_of(train: list[list[int]], validation: list[list[int]] | None = None) -> TokenizedShard:
+def texts_of(train, validation=None):
     """A shard whose tokens are a, b, c and so on, again and again."""
     last = max((bounds[-1] for bounds in [*train, *(validation or [])]), default=0)
     flat = np.resize(np.arange(5, 13, dtype=np.int32), last)
@@ -55,34 +53,30 @@ def texts_of(train: list[list[int]], validation: list[list[int]] | None = None) 
     )
 
 
-def ranges_of(texts: TokenizedShard) -> dict[str, list[list[int]]]:
+def ranges_of(texts):
     return {split: [document.bounds.tolist() for document in part] for split, part in texts.splits.items()}
 
 
-def rows_of(
-    texts: TokenizedShard, split: str, tokenizer: Tokenizer, length: int = 8, **options: Any
-) -> list[list[int]]:
+def rows_of(texts, split, tokenizer, length=8, **options):
     """The tokens of each row, without padding."""
     settings = PretrainingRows(**{"short_share": 0.0, **options})
     parts = make_rows(texts, split, length, tokenizer, settings, np.random.default_rng(0))
     return [row[:count].tolist() for rows in parts for row, count in zip(rows.token_ids, rows.lengths, strict=True)]
 
 
-def records_of(
-    texts: TokenizedShard, split: str, tokenizer: Tokenizer, job: ShardJob, place: str = "0"
-) -> tuple[Any, Tally]:
-    counted: list[Tally] = []
+def records_of(texts, split, tokenizer, job, place="0"):
+    counted = []
     length = next(iter(job.maskings))
     made = list(make_records(texts, split, length, place, tokenizer, masking_vocabulary(tokenizer), job, counted))
     return made, add(counted)
 
 
-def parse(record: bytes) -> dict[str, list[int]]:
+def parse(record):
     features = tf.train.Example.FromString(record).features.feature
     return {name: list(feature.int64_list.value) for name, feature in features.items()}
 
 
-def test_a_shard_in_tokens_by_hand(tokenizer: Tokenizer) -> None:
+def test_a_shard_in_tokens_by_hand(tokenizer):
     # Neither a sentence nor a document of nothing but a character that is dropped is there.
     documents = [("x", ["A b.", "cb"]), ("y", ["d", "\x00", "é e"]), ("z", ["\x00"]), ("ü", [])]
     for without_text in ([], [ShardDocument("x", [])], [ShardDocument("x", ["\x00"])]):
@@ -97,9 +91,7 @@ def test_a_shard_in_tokens_by_hand(tokenizer: Tokenizer) -> None:
 @pytest.mark.parametrize(
     ("count", "share", "held"), [(1, 0.9, 0), (2, 0.9, 0), (3, 0.9, 1), (3, 0.01, 1), (20, 0.1, 2), (20, 0.11, 3)]
 )
-def test_documents_with_the_smallest_hashes_are_held_out_wherever_they_stand(
-    tokenizer: Tokenizer, count: int, share: float, held: int
-) -> None:
+def test_documents_with_the_smallest_hashes_are_held_out_wherever_they_stand(tokenizer, count, share, held):
     names = [f"ü{number}" for number in range(count)]
     hashes = {name: hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names}
     expected = sorted(names, key=hashes.__getitem__)[:held]
@@ -109,7 +101,7 @@ def test_documents_with_the_smallest_hashes_are_held_out_wherever_they_stand(
         assert [ordered[start] for start, _ in held_out["train"]] == [name for name in ordered if name not in expected]
 
 
-def test_rows_of_full_sentences(tokenizer: Tokenizer) -> None:
+def test_rows_of_full_sentences(tokenizer):
     texts = texts_of([[0, 2, 3], [3, 4]], [[4, 6]])
     # Room for six: both documents with a separator, and the row's own one at the end.
     assert rows_of(texts, "train", tokenizer, objective="none") == [[2, 5, 6, 7, 3, 8, 3]]
@@ -117,7 +109,7 @@ def test_rows_of_full_sentences(tokenizer: Tokenizer) -> None:
     assert rows_of(texts, "train", tokenizer, length=5, objective="none") == [[2, 5, 6, 7, 3], [2, 8, 3]]
 
 
-def test_rows_of_neighbours_in_either_order(tokenizer: Tokenizer) -> None:
+def test_rows_of_neighbours_in_either_order(tokenizer):
     texts = texts_of([[0, 2, 5], [5, 7, 10]] * 20)
     rows = rows_of(texts, "train", tokenizer, objective="sentence_order")
     first, second = [2, 5, 6, 3, 7, 8, 9, 3], [2, 10, 11, 3, 12, 5, 6, 3]
@@ -126,8 +118,8 @@ def test_rows_of_neighbours_in_either_order(tokenizer: Tokenizer) -> None:
 
 
 def test_a_document_that_is_held_out_alone_meets_those_of_training_and_never_the_other_way(
-    tokenizer: Tokenizer,
-) -> None:
+    tokenizer,
+):
     alone = texts_of([[0, 2]], [[2, 4]])
     assert rows_of(alone, "validation", tokenizer) == [[2, 7, 8, 3, 5, 6, 3]]
     assert rows_of(alone, "train", tokenizer) == []
@@ -137,7 +129,7 @@ def test_a_document_that_is_held_out_alone_meets_those_of_training_and_never_the
     assert rows_of(texts_of([[0, 2], [2, 4]]), "validation", tokenizer) == []
 
 
-def test_columns_hold_what_is_known_of_rows() -> None:
+def test_columns_hold_what_is_known_of_rows():
     lengths = np.array([3, 2])
     rows = TokenRows(np.array([[2, 5, 3], [2, 3, 0]]), np.array([[0, 0, 0], [0, 1, 0]]), lengths, np.array([1, 0]))
     masked = Masked(
@@ -158,7 +150,7 @@ def test_columns_hold_what_is_known_of_rows() -> None:
     }
 
 
-def test_records_that_are_masked_later_by_hand(tokenizer: Tokenizer) -> None:
+def test_records_that_are_masked_later_by_hand(tokenizer):
     texts = texts_of([[0, 2, 3], [3, 4]])
     job = job_of(objective="none", short_share=0.0, dynamic=True, duplication=2)
     records, tally = records_of(texts, "train", tokenizer, job)
@@ -167,7 +159,7 @@ def test_records_that_are_masked_later_by_hand(tokenizer: Tokenizer) -> None:
     assert tally == {"rows": 2, "tokens": 14, "maskable": 8, "unknown": 0, "lengths": lengths}
 
 
-def test_records_tell_what_was_hidden(tokenizer: Tokenizer) -> None:
+def test_records_tell_what_was_hidden(tokenizer):
     texts = texts_of([[0, 5, 10], [10, 15, 20]])
     records, tally = records_of(texts, "train", tokenizer, job_of(length=24, duplication=3))
     assert len(records) == tally["rows"] >= 6
@@ -188,7 +180,7 @@ def test_records_tell_what_was_hidden(tokenizer: Tokenizer) -> None:
     assert chosen == tally["chosen"] == sum(count * number for number, count in enumerate(tally["predictions"]))
 
 
-def test_only_training_is_made_anew_and_each_time_otherwise(tokenizer: Tokenizer) -> None:
+def test_only_training_is_made_anew_and_each_time_otherwise(tokenizer):
     texts = texts_of([[0, 4, 8], [8, 12, 16]], [[16, 20, 24], [24, 28, 32]])
     once, thrice = (
         {split: records_of(texts, split, tokenizer, job_of(length=24, duplication=times))[0] for split in texts.splits}
@@ -199,11 +191,11 @@ def test_only_training_is_made_anew_and_each_time_otherwise(tokenizer: Tokenizer
     assert len(set(thrice["train"])) > len(set(once["train"]))
 
 
-def test_the_seed_the_shard_the_split_and_the_length_each_make_other_rows(tokenizer: Tokenizer) -> None:
+def test_the_seed_the_shard_the_split_and_the_length_each_make_other_rows(tokenizer):
     documents = [[start, start + 4, start + 8] for start in range(0, 96, 8)]
     texts = texts_of(documents, documents)
 
-    def make(split: str = "train", place: str = "0", **job: Any) -> tuple[bytes, ...]:
+    def make(split="train", place="0", **job):
         records, _ = records_of(texts, split, tokenizer, job_of(**{"length": 24, **job}), place)
         return tuple(records)
 
@@ -212,9 +204,7 @@ def test_the_seed_the_shard_the_split_and_the_length_each_make_other_rows(tokeni
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_how_many_rows_are_made_at_once_does_not_matter(
-    tokenizer: Tokenizer, dynamic: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_how_many_rows_are_made_at_once_does_not_matter(tokenizer, dynamic, monkeypatch):
     texts = texts_of([[start, start + 4, start + 8] for start in range(0, 96, 8)])
     job = job_of(length=24, dynamic=dynamic)
     whole = records_of(texts, "train", tokenizer, job)
@@ -224,9 +214,7 @@ def test_how_many_rows_are_made_at_once_does_not_matter(
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])
-def test_a_shard_becomes_a_file_for_each_split_and_a_tally(
-    tokenizer: Tokenizer, tmp_path: Path, compression: Any
-) -> None:
+def test_a_shard_becomes_a_file_for_each_split_and_a_tally(tokenizer, tmp_path, compression):
     for name in ("output", "scratch"):
         (tmp_path / name).mkdir()
     lines = [{"id": f"{n}", "text": "a b. c d.", "sentences": [5, 4]} for n in range(2)]

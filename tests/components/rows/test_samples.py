@@ -1,8 +1,5 @@
 """Rows for a person, against the records that they were written as."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -17,7 +14,7 @@ from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 TOKENIZER = Tokenizer((*SPECIAL_TOKENS, *"abc", "##b"), lowercase=True)
 
 
-def sampled(folder: Path, *records: dict[str, list[int]], **rows: Any) -> list[dict[str, Any]]:
+def sampled(folder, *records, **rows):
     file = folder / "train.tfrecord"
     options = PretrainingRows(**rows)
     write_records(file, map(serialize, records), compression=options.compression)
@@ -25,7 +22,7 @@ def sampled(folder: Path, *records: dict[str, list[int]], **rows: Any) -> list[d
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])
-def test_hidden_pieces_stand_beside_what_is_seen(tmp_path: Path, compression: str) -> None:
+def test_hidden_pieces_stand_beside_what_is_seen(tmp_path, compression):
     row = {
         "token_ids": [2, 4, 8, 3, 7, 3],
         "segment_ids": [0, 0, 0, 0, 1, 1],
@@ -38,7 +35,7 @@ def test_hidden_pieces_stand_beside_what_is_seen(tmp_path: Path, compression: st
     ]
 
 
-def test_rows_that_are_masked_by_the_reader_are_masked_once_here(tmp_path: Path) -> None:
+def test_rows_that_are_masked_by_the_reader_are_masked_once_here(tmp_path):
     ids = [2, 5, 6, 7, 5, 6, 7, 3]
     rows = [{"token_ids": ids, "segment_ids": [0] * 8} for _ in range(9)]
     sampled_rows = sampled(tmp_path, *rows, dynamic=True, objective="none")

@@ -1,7 +1,5 @@
 """Pairs with choices that are given, so that each can be worked out by hand."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,17 +14,17 @@ FIRST, LAST = 0.0, 0.999
 class Choices:
     """A generator that draws given numbers, over and over."""
 
-    def __init__(self, *numbers: float) -> None:
+    def __init__(self, *numbers):
         self.numbers = numbers
 
-    def random(self, count: int) -> Any:
+    def random(self, count):
         return np.resize(self.numbers, count)
 
 
-def pairs_of(*bounds: list[int], room: int, choices: list[float], short_share: float = 0.0) -> list[list[int]]:
+def pairs_of(*bounds, room, choices, short_share=0.0):
     """The pairs of documents; choices come as whether a pair is short, where it is parted, and its order."""
     documents = [SegmentBounds(np.array(part, np.int64)) for part in bounds]
-    rng: Any = Choices(*choices)
+    rng = Choices(*choices)
     pairs = make_ordered_pairs(documents, room=room, short_share=short_share, rng=rng)
     assert [document.bounds.tolist() for document in documents] == list(bounds), "documents stay as they were"
     return pairs.tolist()
@@ -44,11 +42,11 @@ def pairs_of(*bounds: list[int], room: int, choices: list[float], short_share: f
         ([0.0, 0.5, IN_ORDER], [10, 15, 15, 19, 0]),
     ],
 )
-def test_three_segments_are_parted_where_one_ends(choices: list[float], pair: list[int]) -> None:
+def test_three_segments_are_parted_where_one_ends(choices, pair):
     assert pairs_of([10, 12, 15, 19], room=20, choices=choices) == [pair]
 
 
-def test_long_pair_is_cut_at_its_outer_ends() -> None:
+def test_long_pair_is_cut_at_its_outer_ends():
     assert pairs_of([0, 3, 8], room=4, choices=[0.0, FIRST, IN_ORDER]) == [[1, 3, 3, 5, 0]]
     assert pairs_of([0, 3, 8], room=4, choices=[0.0, FIRST, SWAPPED]) == [[3, 5, 1, 3, 1]]
     # The longer one gives first, and the second one gives the odd token.
@@ -57,21 +55,21 @@ def test_long_pair_is_cut_at_its_outer_ends() -> None:
     assert pairs_of([0, 5, 9], room=5, choices=[0.0, FIRST, IN_ORDER]) == [[2, 5, 5, 7, 0]]
 
 
-def test_the_last_segment_of_a_document_is_cut_in_two_if_it_is_left_alone() -> None:
+def test_the_last_segment_of_a_document_is_cut_in_two_if_it_is_left_alone():
     bounds = [0, 2, 4, 8]
     assert pairs_of(bounds, room=4, choices=[0.0, FIRST, IN_ORDER]) == [[0, 2, 2, 4, 0], [4, 5, 5, 8, 0]]
     assert pairs_of(bounds, room=4, choices=[0.0, LAST, IN_ORDER]) == [[0, 2, 2, 4, 0], [4, 7, 7, 8, 0]]
     assert pairs_of([0, 2], room=4, choices=[0.0, LAST, SWAPPED]) == [[1, 2, 0, 1, 1]]
 
 
-def test_a_single_token_is_no_pair_and_what_follows_it_is() -> None:
+def test_a_single_token_is_no_pair_and_what_follows_it_is():
     assert pairs_of([0, 1], [1], room=9, choices=[IN_ORDER]) == []
     assert pairs_of([0, 1], [1], [5, 6, 7], room=9, choices=[IN_ORDER]) == [[5, 6, 6, 7, 0]]
     # Also behind a pair: the room is full, and one token of the document is left.
     assert pairs_of([0, 2, 4, 5], [7, 9], room=4, choices=[IN_ORDER]) == [[0, 2, 2, 4, 0], [7, 8, 8, 9, 0]]
 
 
-def test_a_short_pair_has_as_many_tokens_as_it_draws() -> None:
+def test_a_short_pair_has_as_many_tokens_as_it_draws():
     bounds = [0, 1, 2, 3, 4, 5, 6]
     # The second choice is the length, from 2 to the room.
     shortest = pairs_of(bounds, room=6, short_share=1.0, choices=[0.0, FIRST, FIRST, IN_ORDER])
@@ -82,7 +80,7 @@ def test_a_short_pair_has_as_many_tokens_as_it_draws() -> None:
     assert middle == [[0, 1, 1, 4, 0], [4, 5, 5, 6, 0]]
 
 
-def test_no_documents_are_no_pairs() -> None:
+def test_no_documents_are_no_pairs():
     pairs = make_ordered_pairs([], room=9, short_share=0.1, rng=np.random.default_rng(0))
     assert (pairs.shape, pairs.dtype) == ((0, 5), np.int64)
 
@@ -92,7 +90,7 @@ def test_no_documents_are_no_pairs() -> None:
     st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=6), max_size=5),
     st.integers(0, 1000),
 )
-def test_with_room_for_a_whole_document_each_is_one_pair_without_a_loss(sizes: list[list[int]], seed: int) -> None:
+def test_with_room_for_a_whole_document_each_is_one_pair_without_a_loss(sizes, seed):
     documents, start = [], 3
     for part in sizes:
         documents.append(SegmentBounds(np.cumsum([start, *part])))

@@ -1,7 +1,6 @@
 """The decision to bless."""
 
 import dataclasses
-from typing import Any
 
 import pytest
 
@@ -13,11 +12,11 @@ from components.scoring.significance import PairedDifference
 SHIPPED = "tflite int8"
 
 
-def row(accuracy: float, **more: Any) -> MeasuredModel:
+def row(accuracy, **more):
     return MeasuredModel({"accuracy": SeedScores.of([accuracy])}, **more)
 
 
-def table(int8: float, *, student: float = 0.90, majority: float = 0.5, before: float | None = None) -> dict[str, Any]:
+def table(int8, *, student=0.90, majority=0.5, before=None):
     rows = {
         "majority class": row(majority, trivial=True),
         # A rival that is not a threshold: that it is better is told by the table.
@@ -29,7 +28,7 @@ def table(int8: float, *, student: float = 0.90, majority: float = 0.5, before: 
     return rows if before is None else {**rows, "pushed before": row(before)}
 
 
-def ask(rows: dict[str, Any], shipped: str = SHIPPED, **thresholds: Any) -> Decision:
+def ask(rows, shipped=SHIPPED, **thresholds):
     return decide(rows, "accuracy", shipped, Thresholds(**thresholds))
 
 
@@ -48,7 +47,7 @@ def ask(rows: dict[str, Any], shipped: str = SHIPPED, **thresholds: Any) -> Deci
         (table(0.90, before=0.92), {"max_regression": 2.0}, True),
     ],
 )
-def test_each_threshold_decides(models: dict[str, Any], thresholds: dict[str, Any], blessed: bool) -> None:
+def test_each_threshold_decides(models, thresholds, blessed):
     decision = ask(models, **thresholds)
     assert decision.blessed is blessed
     assert any(reason.startswith("NO") for reason in decision.reasons) is not blessed
@@ -65,7 +64,7 @@ def test_each_threshold_decides(models: dict[str, Any], thresholds: dict[str, An
         ("max_milliseconds", 0.7, False, "milliseconds 0.75 must be at most {}"),
     ],
 )
-def test_budgets_decide(name: str, value: float, blessed: bool, reason: str) -> None:
+def test_budgets_decide(name, value, blessed, reason):
     rows = table(0.90)
     rows[SHIPPED] = dataclasses.replace(rows[SHIPPED], megabytes=2.0, milliseconds=0.75)
     decision = ask(rows, **{name: value})
@@ -74,7 +73,7 @@ def test_budgets_decide(name: str, value: float, blessed: bool, reason: str) -> 
     assert f"{'yes' if blessed else 'NO'}: tflite int8 {threshold}" in decision.reasons
 
 
-def test_reasons_say_what_was_compared() -> None:
+def test_reasons_say_what_was_compared():
     assert ask(table(0.80, before=0.92)).reasons == [
         "yes: tflite int8 accuracy 80.00 must be at least evaluation.min_score 0.00",
         "NO: tflite int8 accuracy 80.00 must be at least the student's 90.00 - evaluation.max_export_loss 1.5",
@@ -83,7 +82,7 @@ def test_reasons_say_what_was_compared() -> None:
     ]
 
 
-def test_a_file_made_of_the_teacher_is_compared_with_that() -> None:
+def test_a_file_made_of_the_teacher_is_compared_with_that():
     rows = {"teacher": row(0.95), "onnx float32": row(0.92)}
     assert ask(rows, "onnx float32").reasons == [
         "yes: onnx float32 accuracy 92.00 must be at least evaluation.min_score 0.00",
@@ -91,14 +90,14 @@ def test_a_file_made_of_the_teacher_is_compared_with_that() -> None:
     ]
 
 
-def test_a_teacher_that_is_shipped_itself_is_compared_with_nothing() -> None:
+def test_a_teacher_that_is_shipped_itself_is_compared_with_nothing():
     assert ask({"teacher": row(0.3)}, "teacher") == Decision(
         True, ["yes: teacher accuracy 30.00 must be at least evaluation.min_score 0.00"], []
     )
 
 
 @pytest.mark.parametrize(("threshold", "blessed"), [(0.75, True), (None, False)])
-def test_a_precision_that_no_threshold_reaches_is_not_blessed(threshold: float | None, blessed: bool) -> None:
+def test_a_precision_that_no_threshold_reaches_is_not_blessed(threshold, blessed):
     kept = {} if threshold is None else {"kept": {"share": 0.8, "precision": 0.97}}
     calibration = {"temperature": 1.2, "min_precision": 0.95, "threshold": threshold, "validation": kept}
     decision = decide(table(0.90), "accuracy", SHIPPED, Thresholds(min_precision=0.95), calibration)
@@ -121,7 +120,7 @@ def test_a_precision_that_no_threshold_reaches_is_not_blessed(threshold: float |
         (-0.0151, 0.051, True),  # too few rows tell both apart
     ],
 )
-def test_only_a_significant_loss_is_refused(high: float, p_value: float | None, blessed: bool) -> None:
+def test_only_a_significant_loss_is_refused(high, p_value, blessed):
     # 1.64 points of rounding where 1.5 are allowed.
     difference = PairedDifference(-0.0164, Interval(-0.03, high), p_value)
     differences = {"student": {"accuracy": difference}}
@@ -133,7 +132,7 @@ def test_only_a_significant_loss_is_refused(high: float, p_value: float | None, 
     assert f"difference -1.64, 95 % interval -3.00 to {100 * high:+.2f}" in reason
 
 
-def test_a_file_below_a_baseline_is_refused_or_warned_of() -> None:
+def test_a_file_below_a_baseline_is_refused_or_warned_of():
     rows = table(0.90) | {"bag of n-grams": row(0.91, baseline=True)}
     refused = ask(rows)
     assert not refused.blessed
@@ -151,7 +150,7 @@ def test_a_file_below_a_baseline_is_refused_or_warned_of() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "p_value"), [(-0.02, -0.001, None), (-0.02, -0.001, 0.06), (-0.02, 0.001, None)]
 )
-def test_a_better_baseline_refuses_a_file_significantly_or_not(low: float, high: float, p_value: float | None) -> None:
+def test_a_better_baseline_refuses_a_file_significantly_or_not(low, high, p_value):
     """A file below one number of TF-IDF was pushed, because McNemar's test and the interval did not agree."""
     rows = table(0.90) | {"bag of n-grams": row(0.91, baseline=True)}
     difference = PairedDifference(-0.01, Interval(low, high), p_value)
@@ -166,9 +165,7 @@ def test_a_better_baseline_refuses_a_file_significantly_or_not(low: float, high:
     ("low", "p_value", "is_warned"),
     [(0.001, None, False), (0.001, 0.06, True), (-0.001, None, True), (0.0, 0.01, True)],
 )
-def test_a_file_that_is_hardly_better_than_the_best_baseline_is_warned_of(
-    low: float, p_value: float | None, is_warned: bool
-) -> None:
+def test_a_file_that_is_hardly_better_than_the_best_baseline_is_warned_of(low, p_value, is_warned):
     rows = table(0.90) | {"BM25": row(0.89, baseline=True), "TF-IDF": row(0.5, baseline=True)}
     difference = PairedDifference(0.01, Interval(low, 0.02), p_value)
     differences = {name: {"accuracy": difference} for name in ("BM25", "TF-IDF")}
@@ -179,7 +176,7 @@ def test_a_file_that_is_hardly_better_than_the_best_baseline_is_warned_of(
     assert decision.warnings == [warning] * is_warned
 
 
-def test_vectors_below_those_of_the_untrained_checkpoint_are_refused_but_of_a_student() -> None:
+def test_vectors_below_those_of_the_untrained_checkpoint_are_refused_but_of_a_student():
     rows = {UNTRAINED: row(0.8883, baseline=True), "teacher": row(0.88), SHIPPED: row(0.8794)}
     comparison = f"tflite int8 accuracy 87.94 is below 88.83 of the baseline {UNTRAINED}"
     assert f"NO: {comparison} (evaluation.below_baseline)" in ask(rows).reasons
@@ -188,7 +185,7 @@ def test_vectors_below_those_of_the_untrained_checkpoint_are_refused_but_of_a_st
     assert decision.warnings == [f"{comparison}; a student is smaller than the checkpoint"]
 
 
-def numbers(r2: float, rmse: float, spearman: float = 0.9, **more: Any) -> MeasuredModel:
+def numbers(r2, rmse, spearman=0.9, **more):
     scores = {"spearman": spearman, "r2": r2, "rmse": rmse}
     return MeasuredModel({name: SeedScores.of([value]) for name, value in scores.items()}, **more)
 
@@ -203,7 +200,7 @@ def numbers(r2: float, rmse: float, spearman: float = 0.9, **more: Any) -> Measu
         (numbers(-3.0, 2.0), "tflite int8 rmse 2 must be below the training mean's 1"),
     ],
 )
-def test_correlations_do_not_bless_numbers_of_a_wrong_scale(file: MeasuredModel, reason: str | None) -> None:
+def test_correlations_do_not_bless_numbers_of_a_wrong_scale(file, reason):
     mean = numbers(0.0, 1.0, spearman=0.0, trivial=True)
     rows = {"training mean": mean, "student": numbers(0.80, 0.5), SHIPPED: file}
     decision = decide(rows, "spearman", SHIPPED, Thresholds())
@@ -211,7 +208,7 @@ def test_correlations_do_not_bless_numbers_of_a_wrong_scale(file: MeasuredModel,
     assert any(one_reason.startswith(f"NO: {reason}") for one_reason in decision.reasons) is (reason is not None)
 
 
-def test_each_file_must_be_better_than_the_training_mean() -> None:
+def test_each_file_must_be_better_than_the_training_mean():
     mean = numbers(0.0, 1.0, spearman=0.0, trivial=True)
     rows = {"training mean": mean, SHIPPED: numbers(0.80, 0.5), "onnx float32": numbers(0.0, 1.0)}
     decision = decide(rows, "spearman", SHIPPED, Thresholds(), files=[SHIPPED, "onnx float32"])

@@ -16,7 +16,7 @@ LABELS = ["no", "yes"]
 # Three of four are right; the wrong one is among the least sure.
 
 
-def make_logits(logits: np.ndarray, truth: list[str]) -> LabelLogits:
+def make_logits(logits, truth):
     """The logits of texts, one for each row."""
     numbers = np.arange(len(truth))
     return LabelLogits(logits, truth, numbers, np.zeros_like(numbers))
@@ -28,7 +28,7 @@ VALIDATION = make_logits(
 TEST = make_logits(np.array([[4.0, 0.0], [0.0, 3.0], [0.0, 4.0]]), ["no", "no", "no"])
 
 
-def test_validation_rows_decide_and_test_rows_tell() -> None:
+def test_validation_rows_decide_and_test_rows_tell():
     calibration = calibrate(VALIDATION, LABELS, 0.95)
     assert calibration["temperature"] > 1, "4 is more than what is right 3 times of 4 deserves"
     assert calibration["threshold"] == pytest.approx(1 / (1 + np.exp(-4 / calibration["temperature"])))
@@ -43,20 +43,20 @@ def test_validation_rows_decide_and_test_rows_tell() -> None:
     assert on_test["calibration_error"][0] == pytest.approx(abs(before[1:].sum() - before[0]) / 3, rel=1e-9)
 
 
-def test_without_a_precision_there_is_no_threshold() -> None:
+def test_without_a_precision_there_is_no_threshold():
     calibration = calibrate(VALIDATION, LABELS, None)
     assert calibration.keys() == {"temperature", "confidences", "validation"}
     assert "kept" not in calibration["validation"]
 
 
-def test_a_precision_that_cannot_be_reached() -> None:
+def test_a_precision_that_cannot_be_reached():
     wrong = VALIDATION._replace(truth=["yes", "no", "no", "no"] * 13)
     calibration = calibrate(wrong, LABELS, 0.9)
     assert (calibration["min_precision"], calibration["threshold"]) == (0.9, None)
     assert "kept" not in calibration["validation"]
 
 
-def test_where_all_are_right_probabilities_stay_as_they_are() -> None:
+def test_where_all_are_right_probabilities_stay_as_they_are():
     calibration = calibrate(VALIDATION._replace(truth=["no", "yes", "no", "no"] * 13), LABELS, 0.9)
     assert calibration["temperature"] is None
     assert calibration["no_temperature"] == "all validation answers are right, or no better than chance"
@@ -66,7 +66,7 @@ def test_where_all_are_right_probabilities_stay_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("rows", [49, 50])
-def test_few_rows_fit_no_temperature(rows: int) -> None:
+def test_few_rows_fit_no_temperature(rows):
     validation = VALIDATION._replace(logits=VALIDATION.logits[:rows], truth=VALIDATION.truth[:rows])
     calibration = calibrate(validation._replace(rows=np.arange(rows), places=np.zeros(rows, int)), LABELS, None)
     assert (calibration["temperature"] is None) is (rows < 50)
@@ -80,7 +80,7 @@ def test_few_rows_fit_no_temperature(rows: int) -> None:
     assert calibration["threshold"] is not None, "asked for, and of the probabilities as they are"
 
 
-def test_a_diagram_has_the_bins_of_both_and_confidences_are_those_of_the_answers() -> None:
+def test_a_diagram_has_the_bins_of_both_and_confidences_are_those_of_the_answers():
     calibration = {"temperature": 2.0}
     drawn = reliability_bins(calibration, TEST, LABELS)
     sure = [1 / (1 + np.exp(-logit / 2)) for logit in (4.0, 3.0, 4.0)]
@@ -93,7 +93,7 @@ def test_a_diagram_has_the_bins_of_both_and_confidences_are_those_of_the_answers
     assert reliability_bins({"temperature": None}, TEST, LABELS)["after"] == drawn["before"]
 
 
-def test_the_confidence_of_a_row_is_the_mean_over_its_words() -> None:
+def test_the_confidence_of_a_row_is_the_mean_over_its_words():
     words = LabelLogits(np.array([[4.0, 0.0], [0.0, 2.0], [0.0, 0.0]]), ["no"] * 3, np.array([0, 0, 2]), np.zeros(3))
     sure = [1 / (1 + np.exp(-logit / 2)) for logit in (4.0, 2.0)]
     assert row_confidences({"temperature": 2.0}, words) == pytest.approx([sum(sure) / 2, 0.5])

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from pathlib import Path
 
 import pytest
 
@@ -17,9 +16,7 @@ VOCABULARY = [*SPECIAL_TOKENS, "cow", "##s", "hen"]
 ROWS = [TextRow(" ".join(["cow"] * (1 + row)), f"label {row % 24}") for row in range(72)]
 
 
-def write_artifacts(
-    folder: Path, history: list[dict[str, float]], text: str = "", **description: object
-) -> tuple[TaskExamples, Model]:
+def write_artifacts(folder, history, text="", **description):
     examples, model = TaskExamples(folder / "examples"), Model(folder / "model")
     for artifact in (examples, model):
         artifact.path.mkdir()
@@ -72,8 +69,6 @@ LEARNT = [{"step": 100.0 * entry, "loss": 0.3} for entry in range(1, 9)]
         ),
     ],
 )
-def test_a_cause_has_a_figure_and_a_way_out(
-    tmp_path: Path, history: list[dict[str, float]], text: str, description: dict[str, object], cause: str | None
-) -> None:
+def test_a_cause_has_a_figure_and_a_way_out(tmp_path, history, text, description, cause):
     examples, model = write_artifacts(tmp_path, history, text, **description)
     assert find_causes(examples, model) == ([] if cause is None else [cause])

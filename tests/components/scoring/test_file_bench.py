@@ -8,13 +8,13 @@ from onnx import TensorProto, helper
 from components.scoring.file_bench import BenchRequest, look_inside, percentiles
 
 
-def test_percentiles_are_numpys() -> None:
+def test_percentiles_are_numpys():
     times = np.random.default_rng(0).exponential(size=37)
     expected = {f"p{share}": pytest.approx(np.percentile(times, share)) for share in (50, 90, 99)}
     assert percentiles(times.tolist()) == expected
 
 
-def test_other_inputs_are_refused(tmp_path) -> None:
+def test_other_inputs_are_refused(tmp_path):
     given = helper.make_tensor_value_info("words", TensorProto.INT32, ["batch", "length"])
     declared = helper.make_tensor_value_info("found", TensorProto.FLOAT, ["batch", "length"])
     node = helper.make_node("Cast", ["words"], ["found"], to=TensorProto.FLOAT)

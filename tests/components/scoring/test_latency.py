@@ -10,14 +10,14 @@ from components.scoring import latency
 from components.scoring.latency import on_processors, time_rows
 
 
-def test_every_row_is_timed_after_a_first_pass() -> None:
-    calls: list[int] = []
+def test_every_row_is_timed_after_a_first_pass():
+    calls = []
     milliseconds = time_rows(lambda row: calls.append(row["token_ids"]), [{"token_ids": 1}, {"token_ids": 2}])
     assert calls == [1, 2, 1, 2]
     assert milliseconds >= 0
 
 
-def test_the_median_in_milliseconds_of_the_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_median_in_milliseconds_of_the_first_rows(monkeypatch):
     ticks = iter(np.cumsum([0, 0.003, 1, 0.001, 1, 0.002]))
     monkeypatch.setattr(latency, "TIMED_ROWS", 3)
     monkeypatch.setattr(latency.time, "perf_counter", lambda: float(next(ticks)))
@@ -26,11 +26,11 @@ def test_the_median_in_milliseconds_of_the_first_rows(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only Linux tells")
-def test_all_threads_are_on_processors_for_a_while() -> None:
+def test_all_threads_are_on_processors_for_a_while():
     before = os.sched_getaffinity(0)
     done, processors = threading.Event(), []
 
-    def look() -> None:
+    def look():
         done.wait(10)
         processors.append(os.sched_getaffinity(0))
 

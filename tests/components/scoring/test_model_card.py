@@ -2,8 +2,6 @@
 
 import dataclasses
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -35,11 +33,11 @@ RECIPE = {
 }
 
 
-def value(*seeds: float, sd: float | None = None) -> dict[str, Any]:
+def value(*seeds, sd=None):
     return {"mean": sum(seeds) / len(seeds), "sd": sd, "seeds": list(seeds)}
 
 
-def metrics(**more: Any) -> Metrics:
+def metrics(**more):
     models = {
         "bag of n-grams": {"metrics": {"accuracy": value(0.7), "macro_f1": value(0.65)}},
         "tflite int8": {
@@ -63,7 +61,7 @@ def metrics(**more: Any) -> Metrics:
     )
 
 
-def test_the_card_holds_labels_lengths_and_every_row() -> None:
+def test_the_card_holds_labels_lengths_and_every_row():
     card = render_model_card("reviews", 3, metrics(), TASK, RECIPE)
     assert card.startswith(
         "# reviews, version 3\n\nA BERT classifier of texts: bad, good. Inputs hold up to 64 tokens.\n"
@@ -89,21 +87,21 @@ def test_the_card_holds_labels_lengths_and_every_row() -> None:
         ),
     ],
 )
-def test_the_card_claims_of_the_test_rows_what_was_counted(counts: tuple[int, int], claim: str) -> None:
+def test_the_card_claims_of_the_test_rows_what_was_counted(counts, claim):
     overlap = {"test": dict(zip(("train", "validation"), counts, strict=True))}
     card = render_model_card("reviews", 3, metrics(overlap=overlap), TASK, RECIPE)
     assert claim in card
     assert "nothing was trained" not in card
 
 
-def test_labels_and_warnings_are_text_in_the_card() -> None:
+def test_labels_and_warnings_are_text_in_the_card():
     task = {**TASK, "labels": ["<script>x</script>", "[a](http://b)", "\x1b[2J"]}
     card = render_model_card("reviews", 3, metrics(warnings=["*n* <b>"]), task, RECIPE)
     assert r": &lt;script&gt;x&lt;/script&gt;, \[a\](http&#58;//b), \x1b\[2J. Inputs" in card
     assert r"- warning: \*n\* &lt;b&gt;" in card
 
 
-def test_of_two_files_for_one_runtime_the_card_has_the_one_that_is_pushed() -> None:
+def test_of_two_files_for_one_runtime_the_card_has_the_one_that_is_pushed():
     card = render_model_card("reviews", 3, metrics(), TASK, RECIPE)
     says = "weights int8; activations int8 around products; for LiteRT; signatures for 32, 64 tokens"
     assert f"- `model.tflite`: {says}\n" in card
@@ -115,7 +113,7 @@ def test_of_two_files_for_one_runtime_the_card_has_the_one_that_is_pushed() -> N
     assert "onnx" not in card
 
 
-def test_the_files_for_the_web_are_told_apart_by_what_asks_for_them() -> None:
+def test_the_files_for_the_web_are_told_apart_by_what_asks_for_them():
     web = {
         "transformers_js/onnx/model.onnx": {"lengths": [64], "weights": "float32"},
         "transformers_js/onnx/model_fp16.onnx": {"lengths": [64], "weights": "float16"},
@@ -132,7 +130,7 @@ def test_the_files_for_the_web_are_told_apart_by_what_asks_for_them() -> None:
     assert "transformers_js" not in render_model_card("reviews", 3, metrics(), TASK, RECIPE)
 
 
-def test_seeds_have_a_mean_and_a_deviation() -> None:
+def test_seeds_have_a_mean_and_a_deviation():
     seed_metrics = metrics()
     scores = SeedScores(**value(0.7, 0.8, sd=0.0707))
     shipped = dataclasses.replace(seed_metrics.shipped_model, metrics=dict.fromkeys(("accuracy", "macro_f1"), scores))
@@ -150,12 +148,12 @@ def test_seeds_have_a_mean_and_a_deviation() -> None:
         (SeedScores(-0.1234567, 0.01, []), "-12.35 ± 1.00"),
     ],
 )
-def test_a_score_times_a_hundred(score: SeedScores, text: str) -> None:
+def test_a_score_times_a_hundred(score, text):
     assert format_score(score) == text
 
 
 @pytest.mark.parametrize("task", TASK_ROWS)
-def test_every_task_has_a_card(tmp_path: Path, task: str) -> None:
+def test_every_task_has_a_card(tmp_path, task):
     labels = {"labels": ["a", "b", "c"]} if "classification" in task else {}
     contents = {
         "metrics.json": metrics().as_json(),
@@ -195,7 +193,7 @@ CALIBRATION = {
 }
 
 
-def test_the_card_tells_how_far_probabilities_may_be_believed() -> None:
+def test_the_card_tells_how_far_probabilities_may_be_believed():
     assert "its score is no\ncalibrated probability.\n" in render_model_card("reviews", 3, metrics(), TASK, RECIPE)
     card = render_model_card("reviews", 3, metrics(calibration=CALIBRATION), TASK, RECIPE)
     assert "divided by a temperature of 1.5000, found on 40 validation answers of `tflite int8`\n" in card
@@ -216,12 +214,12 @@ def test_the_card_tells_how_far_probabilities_may_be_believed() -> None:
         (None, "no threshold has 95 % of validation answers right"),
     ],
 )
-def test_a_threshold_is_told_with_what_it_is_worth(threshold: float | None, line: str) -> None:
+def test_a_threshold_is_told_with_what_it_is_worth(threshold, line):
     calibration = CALIBRATION | {"min_precision": 0.95, "threshold": threshold}
     assert calibration_lines(calibration)[1] == line
 
 
-def test_errors_of_numbers_are_in_their_unit_and_warnings_follow_the_table() -> None:
+def test_errors_of_numbers_are_in_their_unit_and_warnings_follow_the_table():
     names = {"spearman": 0.5, "r2": 0.25, "rmse": 1234.56, "mae": 0.0123456}
     row = {"metrics": {name: {"mean": value, "sd": None, "seeds": [value]} for name, value in names.items()}}
     metrics = {
@@ -251,7 +249,7 @@ def test_errors_of_numbers_are_in_their_unit_and_warnings_follow_the_table() -> 
         ({"model": {"type": "Unigram"}}, "unigram, as ALBERT's, 2 vocabulary entries"),
     ],
 )
-def test_the_card_names_the_tokenizer(tmp_path: Path, definition: dict[str, Any], named: str) -> None:
+def test_the_card_names_the_tokenizer(tmp_path, definition, named):
     contents = {
         "metrics.json": metrics().as_json(),
         "task.json": TASK,
@@ -265,7 +263,7 @@ def test_the_card_names_the_tokenizer(tmp_path: Path, definition: dict[str, Any]
     assert f"Tokenizer: {named}" in (tmp_path / "README.md").read_text()
 
 
-def test_the_card_says_whether_rows_are_pairs() -> None:
+def test_the_card_says_whether_rows_are_pairs():
     cards = {
         pairs: render_model_card("reviews", 3, metrics(), TASK | {"pairs": pairs}, RECIPE)
         for pairs in (True, False, None)
@@ -274,7 +272,7 @@ def test_the_card_says_whether_rows_are_pairs() -> None:
     assert [pairs for pairs, card in cards.items() if "Each row is a single text" in card] == [False]
 
 
-def test_the_card_says_how_often_mediapipe_makes_other_ids() -> None:
+def test_the_card_says_how_often_mediapipe_makes_other_ids():
     entry = {"lengths": [64], "weights": "int8", "texts_with_other_ids": 0.0625}
     card = render_model_card("reviews", 3, metrics(), TASK, RECIPE | {"model_mediapipe.tflite": entry})
     assert "it makes other ids of\n6.2 % of the validation texts" in card
@@ -293,9 +291,7 @@ def test_the_card_says_how_often_mediapipe_makes_other_ids() -> None:
         ("int8", (), None),
     ],
 )
-def test_the_card_says_which_weights_float_files_hold(
-    quantized: str, floats: tuple[str, ...], line: str | None
-) -> None:
+def test_the_card_says_which_weights_float_files_hold(quantized, floats, line):
     row = metrics().shipped_model
     models = dict.fromkeys(("student", *floats, f"tflite {quantized}"), row)
     card = render_model_card(
@@ -305,7 +301,7 @@ def test_the_card_says_which_weights_float_files_hold(
     assert line is None or f"\n- {line}" in card
 
 
-def test_the_card_has_the_worst_slices() -> None:
+def test_the_card_has_the_worst_slices():
     whole = {"kind": "unknown", "value": "0 %", "rows": 12, "score": 0.75, "low": 0.5, "high": 1.0}
     part = {"kind": "source", "value": "<web>", "rows": 10, "score": 0.5, "low": 0.25, "high": 0.75}
     card = render_model_card("reviews", 3, metrics(slices=[part, whole]), TASK, RECIPE)
@@ -317,7 +313,7 @@ def test_the_card_has_the_worst_slices() -> None:
     assert "The worst parts" not in render_model_card("reviews", 3, metrics(), TASK, RECIPE)
 
 
-def test_the_card_says_how_many_test_rows_are_nearly_those_of_training() -> None:
+def test_the_card_says_how_many_test_rows_are_nearly_those_of_training():
     near = {"validation": {"train": 4}, "test": {"train": 2, "validation": 0}}
     card = render_model_card("reviews", 3, metrics(near_overlap=near), TASK, RECIPE)
     claim = (
@@ -326,7 +322,7 @@ def test_the_card_says_how_many_test_rows_are_nearly_those_of_training() -> None
     assert claim in card
 
 
-def test_the_card_tells_apps_what_stands_in_front_of_texts() -> None:
+def test_the_card_tells_apps_what_stands_in_front_of_texts():
     task = {"task": "retrieval", "max_length": 64, "prompts": {"query": "query: ", "passage": "passage: "}}
     card = render_model_card("find", 1, metrics(), task, RECIPE)
     line = '\nPut "passage: " in front of each passage and "query: " in front of each query, as the training did.\n'
@@ -336,7 +332,7 @@ def test_the_card_tells_apps_what_stands_in_front_of_texts() -> None:
     assert "Put " not in render_model_card("find", 1, metrics(), {**task, "prompts": {}}, RECIPE)
 
 
-def test_the_card_tells_apps_for_microcontrollers_their_arena_and_operators() -> None:
+def test_the_card_tells_apps_for_microcontrollers_their_arena_and_operators():
     coverage = Coverage(173, 169, 1, {"DIV": 4}, {"KB of arena, at most": 34.752}, ["AddDiv", "AddEthosU"])
     assert describe_coverage("ethos-u55-128", coverage._asdict()) == (
         "ethos-u55-128 (169 of 173 operations; KB of arena, at most: 34.752; operators to register: AddDiv AddEthosU)"

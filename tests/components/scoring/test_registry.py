@@ -7,7 +7,7 @@ from components.scoring.base import choose_metric
 from components.scoring.registry import TASK_SCORING
 
 
-def test_every_task_with_rows_has_scoring() -> None:
+def test_every_task_with_rows_has_scoring():
     assert set(TASK_SCORING) == set(TASK_ROWS)
 
 
@@ -29,7 +29,7 @@ def test_every_task_with_rows_has_scoring() -> None:
         ("retrieval", [], ("ndcg_at_10", "mrr_at_10", "recall_at_1", "recall_at_10", "map")),
     ],
 )
-def test_the_first_metric_is_the_main_one(task: str, labels: list[str], names: tuple[str, ...]) -> None:
+def test_the_first_metric_is_the_main_one(task, labels, names):
     scoring = TASK_SCORING[task]
     assert scoring.metrics(labels) == names
     assert choose_metric("", scoring, labels) == names[0]

@@ -27,7 +27,7 @@ RIGHT = [0.0, 5.0, 3.0, 2.0, -9.0, 0.0]
 WRONG = [0.0, 1.0, 2.0, 3.0, 1.0, 0.0]
 
 
-def test_scores_are_means_over_the_queries_with_an_order() -> None:
+def test_scores_are_means_over_the_queries_with_an_order():
     assert SCORING.score(ROWS, RIGHT, []).metrics == {"ndcg_at_10": 1.0, "mrr_at_10": 1.0}
     metrics = SCORING.score(ROWS, WRONG, []).metrics
     first = (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))
@@ -39,7 +39,7 @@ def test_scores_are_means_over_the_queries_with_an_order() -> None:
         SCORING.score(ROWS[:2], RIGHT[:2], [])
 
 
-def test_queries_are_drawn_as_a_whole() -> None:
+def test_queries_are_drawn_as_a_whole():
     rows, right, wrong = ([*part] * 20 for part in (ROWS[:5], RIGHT[:5], WRONG[:5]))
     rows = [row._replace(text=f"{row.text} {place // 5}") for place, row in enumerate(rows)]
     difference = compare_models(SCORING, rows, [right], [wrong], [], "mrr_at_10")
@@ -53,7 +53,7 @@ def test_queries_are_drawn_as_a_whole() -> None:
         check_test_rows(SCORING, "ndcg_at_10", rows, [ROWS[1], ROWS[4]], [])
 
 
-def test_mistakes_are_queries_whose_best_passage_is_not_first() -> None:
+def test_mistakes_are_queries_whose_best_passage_is_not_first():
     mistakes = SCORING.mistakes(ROWS, WRONG, None)
     assert json.loads(json.dumps(mistakes.as_dict())) == {
         "measure": "rank",
@@ -68,7 +68,7 @@ def test_mistakes_are_queries_whose_best_passage_is_not_first() -> None:
     assert SCORING.mistakes(ROWS, RIGHT, None).wrong == 0
 
 
-def test_words_that_query_and_passage_share_are_the_baselines() -> None:
+def test_words_that_query_and_passage_share_are_the_baselines():
     baselines = SCORING.baselines(ROWS, ROWS, ROWS)
     assert list(baselines) == ["BM25", "TF-IDF cosine"]
     scores = baselines["BM25"]()

@@ -1,13 +1,10 @@
 """Metrics of means over rows, beside the metrics of the tasks' scoring, on samples with repeated rows."""
 
 import random
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
 
-from components.scoring.base import TaskScoring
 from components.scoring.bootstrap import Interval, make_measure, score_interval
 from components.scoring.classification import ClassificationScoring
 from components.scoring.multi_label import LabelSetAnswer, LabelSetScoring
@@ -25,20 +22,20 @@ TAGS = ["B-place", "I-place", "B-time", "I-time", "O"]
 PARTS_OF_SPEECH = ["noun", "verb"]
 
 
-def texts(labels: Sequence[str]) -> list[TextRow]:
+def texts(labels):
     return [TextRow(str(number), CHANCE.choice(labels), "second") for number in range(ROWS)]
 
 
-def sentences(tags: Sequence[str]) -> list[Sentence]:
+def sentences(tags):
     sizes = [CHANCE.randint(1, 9) for _ in range(ROWS)]
     return [Sentence(("word",) * size, tuple(CHANCE.choices(tags, k=size))) for size in sizes]
 
 
-def disturb_tags(rows: list[Sentence], tags: Sequence[str]) -> list[list[str]]:
+def disturb_tags(rows, tags):
     return [[CHANCE.choice(tags) if CHANCE.random() < 0.3 else tag for tag in row.tags] for row in rows]
 
 
-def cases() -> list[tuple[TaskScoring[Any], list[Any], list[Any], list[str], str]]:
+def cases():
     made = []
     for labels, metrics in ((["a", "b"], ("accuracy", "macro_f1", "mcc")), (list("abcde"), ("accuracy", "macro_f1"))):
         rows = texts(labels)
@@ -72,9 +69,7 @@ def cases() -> list[tuple[TaskScoring[Any], list[Any], list[Any], list[str], str
 
 
 @pytest.mark.parametrize(("scoring", "rows", "answers", "labels", "metric"), cases())
-def test_samples_score_as_their_rows_do(
-    scoring: TaskScoring[Any], rows: list[Any], answers: list[Any], labels: list[str], metric: str
-) -> None:
+def test_samples_score_as_their_rows_do(scoring, rows, answers, labels, metric):
     measure, _ = make_measure(scoring, rows, answers, labels, metric)
     places = np.random.default_rng(0).integers(0, ROWS, (5, ROWS))
     # SQuAD's scores are by the id of a question.
@@ -87,12 +82,12 @@ def test_samples_score_as_their_rows_do(
     assert measure(counts) == pytest.approx(np.array(expected), abs=1e-9)
 
 
-def test_only_ranks_need_single_rows() -> None:
+def test_only_ranks_need_single_rows():
     slow = {metric for scoring, *rest, metric in cases() if not make_measure(scoring, *rest, metric)[1]}
     assert slow == {"spearman"}
 
 
-def test_samples_without_true_labels_are_left_out() -> None:
+def test_samples_without_true_labels_are_left_out():
     rows = [Sentence(("a",), ("B-place",)), *(Sentence(("b",), ("O",)) for _ in range(3))]
     for metric in ("f1", "precision", "recall"):
         assert score_interval(TaggedScoring(), rows, [row.tags for row in rows], TAGS, metric) == (1.0, 1.0)
@@ -106,7 +101,7 @@ def test_samples_without_true_labels_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("metric", ["pearson", "r2"])
-def test_samples_of_equal_numbers_are_left_out_whatever_rounding_leaves(metric: str) -> None:
+def test_samples_of_equal_numbers_are_left_out_whatever_rounding_leaves(metric):
     # Of samples whose labels are all 1.1 the mean square is not exactly the square of the mean.
     rows = [TextRow(str(number), label) for number, label in enumerate(["1.1", "1.1", "3.3"])]
     low, high = score_interval(RegressionScoring(), rows, [0.0, 0.1, 0.2], [], metric)
@@ -116,7 +111,7 @@ def test_samples_of_equal_numbers_are_left_out_whatever_rounding_leaves(metric: 
     assert measure(np.array([[1, 1, 1], [2, 1, 0], [0, 3, 0]])) == pytest.approx([1.0, np.nan, np.nan], nan_ok=True)
 
 
-def test_counts_of_many_labels_are_sparse() -> None:
+def test_counts_of_many_labels_are_sparse():
     names = [str(number) for number in range(1000)]
     rows = [TextRow("", name) for name in names]
     statistics = ClassificationScoring().sample_measure("macro_f1", rows, names, names)
@@ -130,21 +125,21 @@ def test_counts_of_many_labels_are_sparse() -> None:
 
 
 @pytest.mark.parametrize("metric", ["pearson", "spearman"])
-def test_samples_of_one_number_are_left_out(metric: str) -> None:
+def test_samples_of_one_number_are_left_out(metric):
     rows, answers = [TextRow("a", "0"), TextRow("b", "1")], [0.0, 1.0]
     low, high = score_interval(RegressionScoring(), rows, answers, [], metric)
     assert (low, high) == pytest.approx((1.0, 1.0))
 
 
 @pytest.mark.parametrize(("answer", "expected"), [("a", (0.6915, 1.0)), ("b", (0.0, 0.3085))])
-def test_the_interval_of_rows_that_are_all_alike_is_exact(answer: str, expected: tuple[float, float]) -> None:
+def test_the_interval_of_rows_that_are_all_alike_is_exact(answer, expected):
     rows = [TextRow(str(number), "a") for number in range(10)]
     interval = score_interval(ClassificationScoring(), rows, [answer] * 10, ["a", "b"], "accuracy")
     # 0.025 ** (1 / 10), as all ten are right with this probability.
     assert interval == pytest.approx(expected, abs=1e-4)
 
 
-def test_the_interval_of_a_share_is_that_of_a_binomial() -> None:
+def test_the_interval_of_a_share_is_that_of_a_binomial():
     rows = [TextRow(str(number), "a") for number in range(400)]
     answers = ["a"] * 300 + ["b"] * 100
     interval = score_interval(ClassificationScoring(), rows, answers, ["a", "b"], "accuracy")

@@ -1,7 +1,6 @@
 """Scores of parts of the test rows, and models that are refused because of them."""
 
 import random
-from collections.abc import Sequence
 
 import pytest
 
@@ -32,32 +31,32 @@ class Words:
 
     unknown_id = 1
 
-    def tokenize(self, texts: Sequence[str]) -> "Words":
+    def tokenize(self, texts):
         self._rows = [[1 if word == "?" else 5 for word in text.split()] for text in texts]
         return self
 
-    def to_list(self) -> list[list[int]]:
+    def to_list(self):
         return self._rows
 
 
-def score(kind: str, value: str, high: float, rows: int = 40) -> SliceScore:
+def score(kind, value, high, rows=40):
     return SliceScore(kind, value, rows, 0.7, 0.6, high)
 
 
-def test_rows_are_sliced_by_their_tokens() -> None:
+def test_rows_are_sliced_by_their_tokens():
     texts = ["a " * count for count in (1, 8, 9, 16, 17, 512, 513)]
-    values = slice_texts(Words(), texts, None)  # type: ignore[arg-type]
+    values = slice_texts(Words(), texts, None)
     assert values["length"] == ["1-8", "1-8", "9-16", "9-16", "17-32", "257-512", "513-"]
     assert set(values["unknown"]) == {"0 %"}
     texts = [" ".join(["?"] * unknown + ["a"] * (100 - unknown)) for unknown in (0, 1, 5, 6, 20, 21, 100)]
-    shares = slice_texts(Words(), texts, None)["unknown"]  # type: ignore[arg-type]
+    shares = slice_texts(Words(), texts, None)["unknown"]
     assert shares == ["0 %", "0-5 %", "0-5 %", "5-20 %", "5-20 %", "20-100 %", "20-100 %"]
     # The tokens of both texts of a pair count.
-    pair = slice_texts(Words(), ["a " * 8, ""], ["?", ""])  # type: ignore[arg-type]
+    pair = slice_texts(Words(), ["a " * 8, ""], ["?", ""])
     assert pair == {"length": ["9-16", "1-8"], "unknown": ["5-20 %", "0 %"]}
 
 
-def test_a_planted_weakness_comes_first() -> None:
+def test_a_planted_weakness_comes_first():
     chance = random.Random(0)
     rows = [TextRow(str(number), chance.choice(LABELS)) for number in range(400)]
     sources = [chance.choice(["web", "news", "mail"]) for _ in rows]
@@ -75,7 +74,7 @@ def test_a_planted_weakness_comes_first() -> None:
 
 
 @pytest.mark.parametrize("metric", LabelSetScoring().metrics(LABELS))
-def test_right_answers_to_rows_without_labels_are_no_weakness(metric: str) -> None:
+def test_right_answers_to_rows_without_labels_are_no_weakness(metric):
     rows = [LabelSetRow(str(number), ("yes",) if number < 12 else ()) for number in range(24)]
     answers = [LabelSetAnswer(frozenset(row.labels), {"yes": float(bool(row.labels))}) for row in rows]
     sources = ["web"] * 12 + ["news"] * 12
@@ -86,7 +85,7 @@ def test_right_answers_to_rows_without_labels_are_no_weakness(metric: str) -> No
     assert {one.value for one in scores} == ({"web", "news"} if is_defined else {"web"})
 
 
-def test_right_answers_to_sentences_without_entities_are_no_weakness() -> None:
+def test_right_answers_to_sentences_without_entities_are_no_weakness():
     rows = [Sentence(("Ann",), ("B-per",))] * 12 + [Sentence(("ran",), ("O",))] * 12
     values = {"source": ["web"] * 12 + ["news"] * 12}
     scores = score_slices(TaggedScoring(), rows, [row.tags for row in rows], ["B-per", "I-per", "O"], "f1", values)
@@ -97,7 +96,7 @@ def test_right_answers_to_sentences_without_entities_are_no_weakness() -> None:
     assert [(one.value, one.score) for one in scores] == [("news", 1.0)]
 
 
-def test_few_rows_and_undefined_scores_are_left_out() -> None:
+def test_few_rows_and_undefined_scores_are_left_out():
     rows = [TextRow(str(number), str(number // 12)) for number in range(24)]
     values = {"half": ["one"] * 12 + ["two"] * 12, "few": ["many"] * 15 + ["nine"] * 9}
     scores = score_slices(RegressionScoring(), rows, [float(number) for number in range(24)], [], "pearson", values)
@@ -105,7 +104,7 @@ def test_few_rows_and_undefined_scores_are_left_out() -> None:
     assert [one.name for one in scores] == ["few=many"]
 
 
-def test_only_parts_of_the_rows_are_shown() -> None:
+def test_only_parts_of_the_rows_are_shown():
     scores = [score("a", str(number), 0.8) for number in range(12)]
     assert worst_slices([score("length", "1-8", 0.8, rows=100), *scores], 100) == scores[:10]
     assert describe_slice(scores[3]) == "a=3 of 40 rows: 70.00 (60.00 to 80.00)"
@@ -121,12 +120,12 @@ def test_only_parts_of_the_rows_are_shown() -> None:
         ("length", 0.0, [True]),  # no slice with enough rows
     ],
 )
-def test_a_slice_is_refused_if_its_whole_interval_is_below(name: str, minimum: float, verdicts: list[bool]) -> None:
+def test_a_slice_is_refused_if_its_whole_interval_is_below(name, minimum, verdicts):
     scores = [score("source", "web", 0.8), score("source", "mail", 0.79)]
     assert [holds for holds, _ in judge_slices(scores, {name: minimum})] == verdicts
 
 
-def test_a_bad_slice_is_a_reason_against_the_file() -> None:
+def test_a_bad_slice_is_a_reason_against_the_file():
     thresholds = Thresholds(slice_columns=("source",), min_slice_scores={"source=mail": 85})
     models = {"teacher": MeasuredModel({"accuracy": SeedScores.of([0.9])})}
     slices = [score("source", "mail", 0.79)]
@@ -136,7 +135,7 @@ def test_a_bad_slice_is_a_reason_against_the_file() -> None:
     assert f"NO: slice source=mail of 40 rows: 70.00 (60.00 to 79.00) {rule}" in decision.reasons
 
 
-def test_a_column_has_few_values() -> None:
+def test_a_column_has_few_values():
     check_column_values("source", map(str, range(50)), ["source=3", "source", "length=1-8"])
     with pytest.raises(
         InputError, match=r"^slice_columns must name columns of at most 50 values, got 'id' with 1,200;"

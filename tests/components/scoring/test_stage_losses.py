@@ -1,7 +1,5 @@
 """Losses of the stages between a teacher and the shipped file."""
 
-from typing import Any
-
 import pytest
 
 from components.artifacts.evaluation import MeasuredModel, SeedScores
@@ -21,29 +19,27 @@ CHANGES = {
 LEAD = "of the 20.00 points that the teacher adds over the bag of n-grams"
 
 
-def row(*accuracy: float, **more: Any) -> MeasuredModel:
+def row(*accuracy, **more):
     return MeasuredModel({"accuracy": SeedScores.of(accuracy)}, **more)
 
 
-def table(**scores: float) -> dict[str, MeasuredModel]:
+def table(**scores):
     names = {"float32": "tflite float32", "int8": SHIPPED}
     rows = {"majority class": row(0.5, trivial=True), "bag of n-grams": row(0.7, baseline=True), "teacher": row(0.9)}
     return rows | {names.get(name, name): row(score) for name, score in scores.items()}
 
 
-def describe(
-    rows: dict[str, MeasuredModel], *, high: float = -0.001, p_value: float | None = None, **changes: Any
-) -> list[str]:
+def describe(rows, *, high=-0.001, p_value=None, **changes):
     """The losses where each difference has an interval that ends at `high` if it is a loss."""
 
-    def compare(first: str, second: str, metric: str) -> PairedDifference:
+    def compare(first, second, metric):
         difference = rows[first].metrics[metric].mean - rows[second].metrics[metric].mean
         return PairedDifference(difference, Interval(-0.2, high if difference < 0 else 0.1), p_value)
 
     return describe_stage_losses(rows, next(iter(rows["teacher"].metrics)), SHIPPED, changes or CHANGES, compare)
 
 
-def test_a_stage_is_named_with_its_figures_and_what_to_change() -> None:
+def test_a_stage_is_named_with_its_figures_and_what_to_change():
     assert describe(table(student=0.85, float32=0.85, int8=0.845)) == [
         "distillation lost accuracy: student 85.00 is below teacher 90.00 (difference -5.00, 95 % interval -20.00 to "
         f"-0.10); the loss is 25 % {LEAD}; to lose less, raise distillation.epochs (3), or add texts"
@@ -62,12 +58,12 @@ def test_a_stage_is_named_with_its_figures_and_what_to_change() -> None:
         (None, 0.85, ["pruning and quantization"]),
     ],
 )
-def test_a_float_file_tells_weights_and_activations_apart(float32: float | None, int8: float, names: list[str]) -> None:
+def test_a_float_file_tells_weights_and_activations_apart(float32, int8, names):
     rows = table(student=0.90, int8=int8, **({} if float32 is None else {"float32": float32}))
     assert [loss.partition(" lost accuracy: ")[0] for loss in describe(rows)] == names
 
 
-def test_stages_that_lose_little_alone_are_judged_together() -> None:
+def test_stages_that_lose_little_alone_are_judged_together():
     (loss,) = describe(table(student=0.892, int8=0.884), quantization=["train"], student=[])
     assert loss.startswith("distillation and quantization lost accuracy: tflite int8 88.40 is below teacher 90.00 ")
     assert loss.endswith("; to lose less, train")
@@ -81,13 +77,13 @@ def test_stages_that_lose_little_alone_are_judged_together() -> None:
         ({"teacher (column)": row(0.95), "teacher": row(0.9)}, []),
     ],
 )
-def test_a_job_without_student_has_fewer_stages(rows: dict[str, MeasuredModel], names: list[str]) -> None:
+def test_a_job_without_student_has_fewer_stages(rows, names):
     rows = {SHIPPED: row(0.9)} | rows
     assert [loss.partition(" lost accuracy: ")[0] for loss in describe(rows, pruning=["prune less"])] == names
 
 
 @pytest.mark.parametrize(("high", "p_value"), [(0.001, None), (-0.001, 0.06)])
-def test_a_loss_by_chance_is_none(high: float, p_value: float | None) -> None:
+def test_a_loss_by_chance_is_none(high, p_value):
     assert describe(table(student=0.85, int8=0.80), high=high, p_value=p_value) == []
 
 
@@ -99,12 +95,12 @@ def test_a_loss_by_chance_is_none(high: float, p_value: float | None) -> None:
         ((0.87,), True),  # of several teachers
     ],
 )
-def test_a_loss_within_the_spread_over_seeds_is_none(students: tuple[float, ...], is_loss: bool) -> None:
+def test_a_loss_within_the_spread_over_seeds_is_none(students, is_loss):
     rows = table() | {"teacher": row(0.90, 0.90, 0.90), "student": row(*students), SHIPPED: row(*students)}
     assert bool(describe(rows)) is is_loss
 
 
-def test_models_that_are_alike_in_the_long_run_raise_few_alarms() -> None:
+def test_models_that_are_alike_in_the_long_run_raise_few_alarms():
     scoring, alarms = ClassificationScoring(), []
     for seed in range(100):
         truth, first, second = draw_labels(200, errors=(0.1, 0.1), seed=seed)
@@ -124,8 +120,8 @@ def test_models_that_are_alike_in_the_long_run_raise_few_alarms() -> None:
     assert len(alarms) <= 8
 
 
-def test_errors_of_a_regression_are_judged_by_r2() -> None:
-    def numbers(spearman: float, r2: float, rmse: float, **more: Any) -> MeasuredModel:
+def test_errors_of_a_regression_are_judged_by_r2():
+    def numbers(spearman, r2, rmse, **more):
         scores = {"spearman": spearman, "r2": r2, "rmse": rmse}
         return MeasuredModel({name: SeedScores.of([value]) for name, value in scores.items()}, **more)
 
@@ -136,7 +132,7 @@ def test_errors_of_a_regression_are_judged_by_r2() -> None:
     assert describe(rows | {"student": numbers(0.9, 0.795, 455.0), SHIPPED: numbers(0.9, 0.795, 455.0)}) == []
 
 
-def test_a_teacher_below_a_baseline_is_to_be_improved_first() -> None:
+def test_a_teacher_below_a_baseline_is_to_be_improved_first():
     rows = table(student=0.85, int8=0.85) | {"frozen encoder": row(0.91, baseline=True)}
     (loss,) = describe(rows)
     assert loss.endswith("; improve the teacher first, which adds nothing over 91.00 of the frozen encoder")
@@ -145,6 +141,6 @@ def test_a_teacher_below_a_baseline_is_to_be_improved_first() -> None:
 @pytest.mark.parametrize(
     ("loss", "share"), [(0.05, f"the loss is 25 % {LEAD}"), (0.5, f"the loss is 100 % {LEAD}"), (0.0, ""), (-0.1, "")]
 )
-def test_a_share_is_of_the_lead_over_the_best_baseline(loss: float, share: str) -> None:
+def test_a_share_is_of_the_lead_over_the_best_baseline(loss, share):
     assert describe_lost_share(table(), "accuracy", loss) == (True, share)
     assert describe_lost_share({"teacher": row(0.9)}, "accuracy", loss) == (True, "")

@@ -26,11 +26,11 @@ SHARED = "One of many the same that all of them say."
         (" ".join(["Sums", *["values"] * 16]) + ".", False),
     ],
 )
-def test_plain_sentences_by_hand(sentence: str, plain: bool) -> None:
+def test_plain_sentences_by_hand(sentence, plain):
     assert is_plain(sentence) is plain
 
 
-def test_of_nearly_the_same_sentences_the_first_one_stays() -> None:
+def test_of_nearly_the_same_sentences_the_first_one_stays():
     one = "The quick brown fox jumps over the lazy dog and runs away into the forest."
     other = "Yet another line that speaks of sockets which wait for clients until a timeout."
     assert first_of_each([one, other, one.replace("forest", "woods"), one]) == [0, 1]
@@ -53,7 +53,7 @@ def libraries(tmp_path, monkeypatch):
     return made
 
 
-def test_sentences_do_not_leak_and_held_out_ones_come_first(libraries) -> None:
+def test_sentences_do_not_leak_and_held_out_ones_come_first(libraries):
     sentences_by_split = harvest_sentences(400)
     assert sentences_by_split == harvest_sentences(400)
     sentences = [sentence for rows in sentences_by_split.values() for sentence, _ in rows]
@@ -66,7 +66,7 @@ def test_sentences_do_not_leak_and_held_out_ones_come_first(libraries) -> None:
             assert all((text, library.label) in sentences_by_split[here] for text in rows)
 
 
-def test_no_more_of_a_library_is_parsed_than_twice_its_share(libraries, monkeypatch) -> None:
+def test_no_more_of_a_library_is_parsed_than_twice_its_share(libraries, monkeypatch):
     parsed = []
     monkeypatch.setattr(
         docstring_task, "read_docstrings", lambda source: parsed.append(source) or read_docstrings(source)
@@ -78,7 +78,7 @@ def test_no_more_of_a_library_is_parsed_than_twice_its_share(libraries, monkeypa
     assert len(sentences_by_split["train"]) == 2 * 2 * 7
 
 
-def test_as_many_rows_as_wanted(libraries) -> None:
+def test_as_many_rows_as_wanted(libraries):
     splits = DocstringTask(rows=40).splits()
     assert list(splits) == ["train", "validation", "test"]
     assert len(splits["train"]) == 40
@@ -87,14 +87,14 @@ def test_as_many_rows_as_wanted(libraries) -> None:
     assert {row.label for row in splits["train"]} == {INTACT, SWAPPED} == {*DocstringTask(rows=40).labels()}
 
 
-def test_the_question_decides_about_the_labels(libraries) -> None:
+def test_the_question_decides_about_the_labels(libraries):
     splits = DocstringTask(40, "library").splits()
     assert sorted({row.label for row in splits["train"]}) == DocstringTask(40, "library").labels() == ["apple", "pear"]
     # The words of these tell whose they are; the one that both hold is the first one's.
     assert all(row.label[:4] in row.text for rows in splits.values() for row in rows if row.text != SHARED)
 
 
-def test_fingerprints_follow_the_options() -> None:
+def test_fingerprints_follow_the_options():
     DocstringTask().check()
     assert DocstringTask().fingerprint() == DocstringTask().fingerprint()
     assert DocstringTask(100).fingerprint() != DocstringTask().fingerprint()

@@ -16,9 +16,9 @@ from components.sources.table import TextRow
         ("Tensor flow in tensorflow.", "library in library."),
     ],
 )
-def test_names_by_hand(text: str, blanked: str) -> None:
+def test_names_by_hand(text, blanked):
     assert blank_names(text) == blanked
 
 
-def test_the_label_is_whose_the_sentence_is() -> None:
+def test_the_label_is_whose_the_sentence_is():
     assert library_row("What numpy does.", "numpy") == TextRow("What library does.", "numpy")

@@ -4,7 +4,7 @@ from pathlib import Path
 from components.sources.pushed_version import PreviousVersion, PushedVersion, list_versions
 
 
-def write_version(folder: Path, number: int, edge: str, **files: str) -> PushedVersion:
+def write_version(folder, number, edge, **files):
     version = folder / str(number)
     version.mkdir(parents=True)
     for name, content in {"origin.json": json.dumps({"edge_model": edge}), **files}.items():
@@ -12,7 +12,7 @@ def write_version(folder: Path, number: int, edge: str, **files: str) -> PushedV
     return PushedVersion(str(version))
 
 
-def test_versions_are_counted(tmp_path: Path) -> None:
+def test_versions_are_counted(tmp_path):
     assert list_versions(tmp_path / "none") == []
     for name in ("10", "9", "notes", ".staging-1"):
         (tmp_path / name).mkdir()
@@ -20,9 +20,9 @@ def test_versions_are_counted(tmp_path: Path) -> None:
     assert list_versions(tmp_path) == [9, 10]
 
 
-def test_the_newest_version_that_was_not_made_of_these_files(tmp_path: Path) -> None:
+def test_the_newest_version_that_was_not_made_of_these_files(tmp_path):
     previous = PreviousVersion(str(tmp_path))
-    inputs: dict[str, str | None] = {"examples": "first", "edges[0]": "second", "edges[1]": "third"}
+    inputs = {"examples": "first", "edges[0]": "second", "edges[1]": "third"}
     assert previous.look_up(inputs) is None
     first = write_version(tmp_path, 1, "first")
     write_version(tmp_path, 2, "second")
@@ -32,14 +32,14 @@ def test_the_newest_version_that_was_not_made_of_these_files(tmp_path: Path) -> 
     assert previous.look_up(inputs) == from_another_root
 
 
-def test_a_version_that_does_not_say_what_it_was_made_of_is_another_one(tmp_path: Path) -> None:
+def test_a_version_that_does_not_say_what_it_was_made_of_is_another_one(tmp_path):
     version = write_version(tmp_path, 1, "mine")
     for content in ("{", "[]", "{}"):
         Path(version.path, "origin.json").write_text(content)
         assert PreviousVersion(str(tmp_path)).look_up({"edges[0]": "mine"}) == version
 
 
-def test_a_version_counts_by_its_content(tmp_path: Path) -> None:
+def test_a_version_counts_by_its_content(tmp_path):
     one = write_version(tmp_path / "here" / "reviews", 1, "a", **{"model.tflite": "x", "README.md": "card"})
     other = write_version(tmp_path / "there" / "reviews", 1, "a", **{"model.tflite": "x", "README.md": "edited"})
     assert one.fingerprint() == other.fingerprint()

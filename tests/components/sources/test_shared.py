@@ -3,8 +3,6 @@ import itertools
 import json
 import pickle
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +20,7 @@ KINDS = (".csv", ".tsv")
 TEXT = st.text(st.characters(exclude_characters="\0", codec="utf-8"))
 
 
-def _question(answer: str) -> str:
+def _question(answer):
     row = {"id": "1", "question": "q", "context": answer, "answers": {"text": [answer], "answer_start": [0]}}
     return json.dumps(row) + "\n"
 
@@ -30,13 +28,13 @@ def _question(answer: str) -> str:
 PARTS = st.lists(st.tuples(TEXT, TEXT), max_size=4)
 
 
-def test_a_required_field_may_hold_anything_but_nothing() -> None:
+def test_a_required_field_may_hold_anything_but_nothing():
     assert TableSource("rows.tsv", text=" ").text == " "
     with pytest.raises(ValueError, match=r"^TableSource\.text must not be empty, got ''$"):
         TableSource("rows.tsv", text="")
 
 
-def test_splits_that_are_given_stand_in_their_order() -> None:
+def test_splits_that_are_given_stand_in_their_order():
     assert TableSource("a").paths() == {"train": "a"}
     assert list(TableSource("a", "", "c").paths().items()) == [("train", "a"), ("validation", ""), ("test", "c")]
     assert list(TableSource("a", test="c").paths()) == ["train", "test"]
@@ -52,9 +50,7 @@ def test_splits_that_are_given_stand_in_their_order() -> None:
         (RetrievalSource, "a.csv", "query,passage\na,b\n", "query,passage\na,c\n"),
     ],
 )
-def test_rows_are_remembered_until_a_file_changes(
-    tmp_path: Path, source: type[Any], name: str, first: str, second: str
-) -> None:
+def test_rows_are_remembered_until_a_file_changes(tmp_path, source, name, first, second):
     file = tmp_path / name
     file.write_text(first)
     rows = source(str(file))
@@ -67,7 +63,7 @@ def test_rows_are_remembered_until_a_file_changes(
     assert changed == source(str(file)).splits()
 
 
-def test_labels_that_training_knows_are_taken() -> None:
+def test_labels_that_training_knows_are_taken():
     check_labels({"train": {"no", "yes"}, "validation": set(), "test": {"yes"}}, "rows.csv")
     for label in ("a\u2028b", "c\x85d", "e\tf"):
         check_label(label, "a.csv line 3")
@@ -93,7 +89,7 @@ def test_labels_that_training_knows_are_taken() -> None:
         ),
     ],
 )
-def test_labels_that_cannot_be_learnt(labels: dict[str, set[str]], message: str) -> None:
+def test_labels_that_cannot_be_learnt(labels, message):
     with pytest.raises(InputError) as error:
         check_labels(labels, "rows.csv")
     assert str(error.value) == message
@@ -106,13 +102,13 @@ def test_labels_that_cannot_be_learnt(labels: dict[str, set[str]], message: str)
         ("", "not be empty"),
     ],
 )
-def test_labels_that_are_no_line(label: str, rule: str) -> None:
+def test_labels_that_are_no_line(label, rule):
     message = re.escape(f"a.csv line 3: column 'label' must {rule}, got {label!r}; rename it in the data")
     with pytest.raises(InputError, match=f"^{message}$"):
         check_label(label, "a.csv line 3: column 'label'")
 
 
-def test_the_digest_by_hand() -> None:
+def test_the_digest_by_hand():
     assert digest([]) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "the SHA-256 of nothing"
     # The SHA-256 of b"abc" is a test vector of FIPS 180-2.
     abc = b"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
@@ -122,18 +118,18 @@ def test_the_digest_by_hand() -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(PARTS, min_size=2, max_size=5))
-def test_what_differs_in_a_name_a_content_or_the_order_has_another_digest(lists: list[list[tuple[str, str]]]) -> None:
+def test_what_differs_in_a_name_a_content_or_the_order_has_another_digest(lists):
     for first, second in itertools.combinations(lists, 2):
         assert (digest(first) == digest(second)) == (first == second)
 
 
-def write(folder: Path, **files: str) -> None:
+def write(folder, **files):
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name.replace("_", ".")).write_text(content)
 
 
-def test_a_single_file_may_have_any_name_in_any_folder(tmp_path: Path) -> None:
+def test_a_single_file_may_have_any_name_in_any_folder(tmp_path):
     write(tmp_path / "one", a_csv="x")
     write(tmp_path / "two", b_csv="x", c_tsv="x", d_csv="y")
     before, renamed, kind, content = (
@@ -145,7 +141,7 @@ def test_a_single_file_may_have_any_name_in_any_folder(tmp_path: Path) -> None:
     assert len({before, kind, content}) == 3, "but the kind, which says how to read it, and the content"
 
 
-def test_of_many_files_the_names_tell_which_is_which(tmp_path: Path) -> None:
+def test_of_many_files_the_names_tell_which_is_which(tmp_path):
     write(tmp_path / "first", a_csv="x", b_csv="y", notes_txt="of no kind")
     write(tmp_path / "moved", a_csv="x", b_csv="y")
     write(tmp_path / "swapped", a_csv="y", b_csv="x")
@@ -158,7 +154,7 @@ def test_of_many_files_the_names_tell_which_is_which(tmp_path: Path) -> None:
     assert len({first, swapped, renamed}) == 3
 
 
-def test_settings_and_the_names_of_splits_are_part_of_the_fingerprint(tmp_path: Path) -> None:
+def test_settings_and_the_names_of_splits_are_part_of_the_fingerprint(tmp_path):
     write(tmp_path, a_csv="x", b_csv="y")
     a, b = str(tmp_path / "a.csv"), str(tmp_path / "b.csv")
     given_paths = [{"train": a}, {"train": a, "test": b}, {"train": a, "validation": b}, {"train": b, "test": a}]
@@ -177,7 +173,7 @@ def test_settings_and_the_names_of_splits_are_part_of_the_fingerprint(tmp_path: 
         ("empty", "the test data must hold .csv, .tsv files, got none in the folder {path}"),
     ],
 )
-def test_a_split_without_files(tmp_path: Path, name: str, message: str) -> None:
+def test_a_split_without_files(tmp_path, name, message):
     write(tmp_path, a_csv="x")
     (tmp_path / "empty").mkdir()
     path = str(tmp_path / name)

@@ -9,7 +9,7 @@ SCHEMES = ["BIO", "IOB1", "IOBES", "BILOU"]
 LETTERS = {"BIO": "BI", "IOB1": "BI", "IOBES": "BIES", "BILOU": "BILU"}
 
 
-def write(scheme: str, spans: list[Span], length: int) -> list[str]:
+def write(scheme, spans, length):
     """The tags of entities in the words of each scheme's authors, entity by entity."""
     tags = ["O"] * length
     for number, (label, start, end) in enumerate(spans):
@@ -39,7 +39,7 @@ def entities(draw: st.DrawFn) -> tuple[list[Span], int]:
 
 @settings(deadline=None)
 @given(entities(), st.sampled_from(SCHEMES))
-def test_entities_come_back_from_every_scheme(actual_entities: tuple[list[Span], int], scheme: str) -> None:
+def test_entities_come_back_from_every_scheme(actual_entities, scheme):
     spans, length = actual_entities
     tags = write(scheme, spans, length)
     assert find_tag_error(tags, scheme) is None
@@ -50,7 +50,7 @@ def test_entities_come_back_from_every_scheme(actual_entities: tuple[list[Span],
 @pytest.mark.parametrize("scheme", SCHEMES)
 @settings(deadline=None)
 @given(data=st.data())
-def test_right_is_nothing_but_what_entities_are_written_as(scheme: str, data: st.DataObject) -> None:
+def test_right_is_nothing_but_what_entities_are_written_as(scheme, data):
     tag = st.just("O") | st.builds("{}-{}".format, st.sampled_from(LETTERS[scheme]), st.sampled_from("xy"))
     tags = data.draw(st.lists(tag, max_size=5))
     error = find_tag_error(tags, scheme)
@@ -84,7 +84,7 @@ def test_right_is_nothing_but_what_entities_are_written_as(scheme: str, data: st
         ("BILOU", "X-x", (0, "the tag must be O, or B-, I-, E-, S-, L- or U- with a type, got 'X-x'")),
     ],
 )
-def test_the_rules_of_the_schemes(scheme: str, tags: str, error: tuple[int, str] | None) -> None:
+def test_the_rules_of_the_schemes(scheme, tags, error):
     assert find_tag_error(tags.split(), scheme) == error
 
 
@@ -98,12 +98,12 @@ def test_the_rules_of_the_schemes(scheme: str, tags: str, error: tuple[int, str]
         ("IOBES", ["B-x I-x O"], "BIO"),
     ],
 )
-def test_the_scheme_in_which_all_tags_are_right_is_named(scheme: str, sentences: list[str], name: str) -> None:
+def test_the_scheme_in_which_all_tags_are_right_is_named(scheme, sentences, name):
     hint = suggest_scheme([tags.split() for tags in sentences], scheme)
     assert hint == f'; the tags look like {name}: set scheme = "{name}"'
 
 
-def test_a_scheme_is_named_only_if_all_tags_are_right_in_it() -> None:
+def test_a_scheme_is_named_only_if_all_tags_are_right_in_it():
     assert suggest_scheme([["I-x", "O"], ["O", "B-x"]], "BIO") == ""
     assert suggest_scheme([["B", "O"]], "BIO") == ""
     assert suggest_scheme([["DET", "NN-TL"], ["."]], "BIO") == '; the tags look like no entities: set scheme = "any"'

@@ -10,7 +10,7 @@ from components.sources.docstring_task import INTACT, SWAPPED, order_row, swap_w
 WORDS = ("array", "Sums", "the", "a", "of", "can't", "well-known", "axes")
 
 
-def test_two_neighbours_in_the_middle_change_places() -> None:
+def test_two_neighbours_in_the_middle_change_places():
     # One place alone: the first word and the last one stay, and two that are alike are no swap.
     assert swap_words("Sums up the values.") == "Sums the up values."
     assert swap_words("Sums the The values all.") == "Sums the values The all."
@@ -22,7 +22,7 @@ def test_two_neighbours_in_the_middle_change_places() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), min_size=3, max_size=16))
-def test_a_swap_keeps_the_words_and_their_ends(words: list[str]) -> None:
+def test_a_swap_keeps_the_words_and_their_ends(words):
     sentence = " ".join(words) + "."
     swapped = swap_words(sentence)
     middle = words[1:-1]
@@ -37,7 +37,7 @@ def test_a_swap_keeps_the_words_and_their_ends(words: list[str]) -> None:
     assert swap_words(sentence) == swapped
 
 
-def test_a_hash_of_the_sentence_decides_for_half_of_them() -> None:
+def test_a_hash_of_the_sentence_decides_for_half_of_them():
     sentences = [f"Sums {first} and {second} of all values." for first in WORDS for second in WORDS]
     rows = [row for sentence in sentences if (row := order_row(sentence, "numpy"))]
     assert rows == [order_row(sentence, "scipy") for sentence in sentences], "whose sentence it is tells nothing"

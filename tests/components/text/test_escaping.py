@@ -18,12 +18,12 @@ from components.text.escaping import escape_field, escape_markdown, escape_termi
         ("विष्णु 👩\u200d💻 C:\\new", "विष्णु 👩\u200d💻 C:\\new"),
     ],
 )
-def test_control_characters_are_written_out(text: str, written: str) -> None:
+def test_control_characters_are_written_out(text, written):
     assert escape_terminal(text) == escape_field(text) == written
     assert escape_terminal(written) == written, "once is enough"
 
 
-def test_a_tab_or_a_line_end_stays_on_a_terminal_and_not_in_a_field() -> None:
+def test_a_tab_or_a_line_end_stays_on_a_terminal_and_not_in_a_field():
     assert escape_terminal("a\tb\nc") == "a\tb\nc"
     assert escape_field("a\tb\nc") == "a\\tb\\nc"
 
@@ -39,5 +39,5 @@ def test_a_tab_or_a_line_end_stays_on_a_terminal_and_not_in_a_field() -> None:
         ("one\ntwo\tthree\x1b", "one<br>two\\tthree\\x1b"),
     ],
 )
-def test_markdown_shows_a_text_as_it_is(text: str, markdown: str) -> None:
+def test_markdown_shows_a_text_as_it_is(text, markdown):
     assert escape_markdown(text) == markdown

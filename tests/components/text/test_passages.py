@@ -10,11 +10,11 @@ from components.text.passages import PassageIndex
 WORDS = [f"word{number}" for number in range(2000)]
 
 
-def draw(chance: random.Random, length: int) -> list[str]:
+def draw(chance, length):
     return chance.choices(WORDS, k=length)
 
 
-def change(words: list[str], chance: random.Random, kind: str) -> list[str]:
+def change(words, chance, kind):
     place = chance.randrange(1, len(words) - 1)
     return {
         "replaced": [*words[:place], "other", *words[place + 1 :]],
@@ -24,7 +24,7 @@ def change(words: list[str], chance: random.Random, kind: str) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["replaced", "added", "left out"])
-def test_planted_near_duplicates_are_found(kind: str) -> None:
+def test_planted_near_duplicates_are_found(kind):
     chance = random.Random(0)
     texts = [draw(chance, chance.randint(10, 40)) for _ in range(300)]
     index = PassageIndex([" ".join(text) for text in texts], 0.6)
@@ -41,7 +41,7 @@ def test_planted_near_duplicates_are_found(kind: str) -> None:
     assert hits >= 0.95 * len(texts)
 
 
-def test_equal_texts_are_found_at_each_of_their_places() -> None:
+def test_equal_texts_are_found_at_each_of_their_places():
     chance = random.Random(1)
     text = draw(chance, 9)
     document = [*draw(chance, 5), *text, *draw(chance, 3), *text]
@@ -50,14 +50,14 @@ def test_equal_texts_are_found_at_each_of_their_places() -> None:
     assert passages == [(1, 5, 14, True), (1, 17, 26, True)]
 
 
-def test_letter_case_and_punctuation_do_not_matter() -> None:
+def test_letter_case_and_punctuation_do_not_matter():
     index = PassageIndex(["The cow, it went over the hill."], 0.6)
     assert [passage.is_equal for passage in index.find(hash_words("so THE COW it went (over the hill) today"))] == [
         True
     ]
 
 
-def test_at_both_ends_of_a_text() -> None:
+def test_at_both_ends_of_a_text():
     index = PassageIndex(["one two three four five six seven eight nine"], 0.6)
     for words in ("one two three four five six seven eight", "two three four five six seven eight nine"):
         (passage, *_) = index.find(hash_words(words))
@@ -65,7 +65,7 @@ def test_at_both_ends_of_a_text() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "one", "quite another text of some words"])
-def test_strangers_are_not_found(text: str) -> None:
+def test_strangers_are_not_found(text):
     index = PassageIndex(["one two three four five six seven eight nine"], 0.6)
     assert index.find(hash_words(text)) == []
     assert PassageIndex([], 0.6).find(hash_words(text)) == []

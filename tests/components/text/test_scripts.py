@@ -14,9 +14,9 @@ from components.examples.row_traits import count_scripts
         ("123 !?", {}),
     ],
 )
-def test_shares_of_letters(text: str, scripts: dict[str, float]) -> None:
+def test_shares_of_letters(text, scripts):
     assert count_scripts([text]) == scripts
 
 
-def test_the_largest_share_comes_first() -> None:
+def test_the_largest_share_comes_first():
     assert list(count_scripts(["да", "film", "нет"])) == ["Cyrillic", "Latin"]

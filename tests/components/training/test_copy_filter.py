@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from components.artifacts.standard import TaskExamples, Vocabulary
+from components.artifacts.standard import Vocabulary
 from components.dsl.errors import InputError
 from components.sources.table import TableSource
 from components.training.copy_filter import CopyFilter
@@ -17,7 +17,7 @@ Batch = dict[str, np.ndarray]
 
 
 @pytest.fixture(scope="module")
-def examples(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> TaskExamples:
+def examples(checkpoint, tmp_path_factory):
     folder = tmp_path_factory.mktemp("rows")
     lines = Path(write_rows(folder, "classification", count=160).train).read_text().splitlines(keepends=True)
     paths = [folder / f"{split}.tsv" for split in ("train", "validation", "test")]
@@ -27,12 +27,12 @@ def examples(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Task
     return ingest(folder, Vocabulary(checkpoint / "vocabulary"), source)
 
 
-def read_split(examples: TaskExamples, split: str) -> Batch:
+def read_split(examples, split):
     (tensors,) = task_batches(examples.path, split, 200).epoch()
     return {name: tensor.numpy() for name, tensor in tensors.items()}
 
 
-def change_token(batch: Batch) -> Batch:
+def change_token(batch):
     """The rows with another word instead of one."""
     ids, lengths = batch["token_ids"].copy(), batch["padding_mask"].sum(axis=1)
     chance = np.random.default_rng(0)
@@ -43,7 +43,7 @@ def change_token(batch: Batch) -> Batch:
     return {**batch, "token_ids": ids}
 
 
-def test_planted_test_rows_are_counted_and_stay(examples: TaskExamples) -> None:
+def test_planted_test_rows_are_counted_and_stay(examples):
     counts, rows = Counter[str](), read_split(examples, "test")
     copies = CopyFilter(examples, "keep", "keep")
     assert len(copies.select(rows, counts)["label"]) == len(rows["label"])
@@ -53,19 +53,19 @@ def test_planted_test_rows_are_counted_and_stay(examples: TaskExamples) -> None:
     assert counts["copies_near_test"] >= 0.95 * len(rows["label"])
 
 
-def test_rows_of_training_alone_are_none(examples: TaskExamples) -> None:
+def test_rows_of_training_alone_are_none(examples):
     counts = Counter[str]()
     CopyFilter(examples, "keep", "off").select(change_token(read_split(examples, "train")), counts)
     assert not counts
 
 
 @pytest.mark.parametrize(("overlap", "near_overlap"), [("drop", "keep"), ("keep", "drop"), ("drop", "off")])
-def test_dropped_copies_take_their_labels_along(examples: TaskExamples, overlap: str, near_overlap: str) -> None:
+def test_dropped_copies_take_their_labels_along(examples, overlap, near_overlap):
     rows, others = read_split(examples, "test"), read_split(examples, "train")
     width = max(batch["token_ids"].shape[1] for batch in (rows, others))
     planted = rows if overlap == "drop" else change_token(rows)
 
-    def pad(values: np.ndarray) -> np.ndarray:
+    def pad(values):
         return np.pad(values, ((0, 0), (0, width - values.shape[1]))) if values.ndim == 2 else values
 
     both = {name: np.concatenate([pad(others[name]), pad(planted[name])]) for name in others}
@@ -78,7 +78,7 @@ def test_dropped_copies_take_their_labels_along(examples: TaskExamples, overlap:
 
 
 @pytest.mark.parametrize(("setting", "word"), [("overlap", ""), ("near_overlap", "nearly ")])
-def test_copies_are_refused(examples: TaskExamples, setting: str, word: str) -> None:
+def test_copies_are_refused(examples, setting, word):
     rows = read_split(examples, "test")
     copies = CopyFilter(examples, **{"overlap": "keep", "near_overlap": "keep", setting: "error"})
     with pytest.raises(InputError) as error:

@@ -8,20 +8,19 @@ import pytest
 from keras_bert.data.array_batches import ArrayRows
 from keras_bert.options.compression import Student
 from keras_bert.recipes.students import make_student, measure_parts
-from keras_bert.tasks.base import Task
 from keras_bert.tasks.embedding import Embedding
 from tests.components.test_distill import SETTINGS, build, rows_of
 
 SAME, NARROW = Student(num_layers=1), Student(num_layers=1, hidden_size=4)
 
 
-def same(one: Task, other: Task, layer: str) -> bool:
+def same(one, other, layer):
     pairs = zip(*(model.model.get_layer(layer).get_weights() for model in (one, other)), strict=True)
     return all(np.array_equal(*pair) for pair in pairs)
 
 
 @functools.cache
-def begin(shape: Student) -> Task:
+def begin(shape):
     """A student that a text has made, of another start than any teacher here."""
     start = build("classification", num_layers=2)
     return make_student(Embedding.build(start.encoder, start.tokenizer, max_length=12), shape)[0]
@@ -29,7 +28,7 @@ def begin(shape: Student) -> Task:
 
 @pytest.mark.parametrize("task", SETTINGS)
 @pytest.mark.parametrize("shape", [SAME, NARROW])
-def test_the_encoder_has_begun_and_the_head_is_the_teachers_if_it_fits(task: str, shape: Student) -> None:
+def test_the_encoder_has_begun_and_the_head_is_the_teachers_if_it_fits(task, shape):
     teacher, small = build(task, num_layers=2), begin(shape)
     student, copied = make_student(teacher, shape, general_student=small)
     assert copied == 1
@@ -46,13 +45,13 @@ def test_the_encoder_has_begun_and_the_head_is_the_teachers_if_it_fits(task: str
             assert np.isfinite(student.model.get_layer(layer).get_weights()[0]).all()
 
 
-def test_a_student_of_another_shape_than_that_which_has_begun() -> None:
+def test_a_student_of_another_shape_than_that_which_has_begun():
     teacher, shape = build("classification", num_layers=2), Student(num_layers=1, intermediate_size=8)
     with pytest.raises(ValueError, match=r"^block_0 must have weights like the teacher's block_0"):
         make_student(teacher, shape, general_student=begin(SAME))
 
 
-def test_without_a_task_parts_are_chosen_by_the_states_alone() -> None:
+def test_without_a_task_parts_are_chosen_by_the_states_alone():
     start = build("classification", num_layers=2)
     teacher = Embedding.build(start.encoder, start.tokenizer, max_length=12)
     # What nobody reads moves nothing: the first head of the last block.

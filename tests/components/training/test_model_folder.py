@@ -1,7 +1,5 @@
 """Models as artifacts: what is in the folder, and that equal ones are equal bytes."""
 
-from pathlib import Path
-
 import keras
 import numpy as np
 import pytest
@@ -19,20 +17,20 @@ TOKENIZER = Tokenizer([*SPECIAL_TOKENS, "ß", "a"], lowercase=False)
 
 
 @pytest.fixture
-def task() -> Classification:
+def task():
     keras.utils.set_random_seed(0)
     shape = {"num_layers": 1, "hidden_size": 4, "num_heads": 1, "intermediate_size": 4, "max_length": 8}
     encoder = build_encoder(EncoderConfig(vocabulary_size=TOKENIZER.vocabulary_size, **shape))
     return Classification.build(encoder, TOKENIZER, labels=["schön", "nicht"], max_length=8)
 
 
-def write(folder: Path, task: Classification) -> Model:
+def write(folder, task):
     output = Model(folder)
     write_model(output, task, HISTORY, "bfloat16")
     return output
 
 
-def test_a_folder_holds_the_model_its_tokenizer_its_task_and_its_history(tmp_path: Path, task: Classification) -> None:
+def test_a_folder_holds_the_model_its_tokenizer_its_task_and_its_history(tmp_path, task):
     output = write(tmp_path / "model", task)
     assert sorted(file.name for file in output.path.iterdir()) == [
         "history.jsonl",
@@ -54,14 +52,14 @@ def test_a_folder_holds_the_model_its_tokenizer_its_task_and_its_history(tmp_pat
     assert output.counts == {"parameters": parameters, "precision": "bfloat16", **last}
 
 
-def test_a_model_comes_back_as_the_task_that_it_was(tmp_path: Path, task: Classification) -> None:
+def test_a_model_comes_back_as_the_task_that_it_was(tmp_path, task):
     restored = read_model(write(tmp_path / "model", task))
     assert isinstance(restored, Classification)
     assert restored.settings() == task.settings()
     assert restored.predict(["a ß"]) == task.predict(["a ß"])
 
 
-def test_the_same_model_is_the_same_bytes(tmp_path: Path, task: Classification) -> None:
+def test_the_same_model_is_the_same_bytes(tmp_path, task):
     first = write(tmp_path / "first", task).seal({})
     weights = task.model.get_weights()
     task.compile(keras.optimizers.Adam(0.0), run_eagerly=True)

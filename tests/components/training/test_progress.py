@@ -1,7 +1,6 @@
 """Steps of a training as work that is done: what is reported, and when nothing is."""
 
 import dataclasses
-from collections.abc import Sequence
 
 import pytest
 
@@ -21,9 +20,9 @@ class FakeTrainer:
     training: Training = TRAINING
 
 
-def reports(steps: int, fresh: Sequence[int] = (1,), first: int = 1) -> dict[int, tuple[float, float, str]]:
+def reports(steps, fresh=(1,), first=1):
     """Step -> what is reported after it; in the steps of `fresh` a batch has a new shape."""
-    lines: dict[int, tuple[float, float, str]] = {}
+    lines = {}
     trainer = FakeTrainer(steps)
     progress = TrainingProgress(trainer, 48, 2, lambda *report: lines.update({step: report}))
     for step in range(first, steps + 1):
@@ -32,7 +31,7 @@ def reports(steps: int, fresh: Sequence[int] = (1,), first: int = 1) -> dict[int
     return lines
 
 
-def test_validations_are_work() -> None:
+def test_validations_are_work():
     assert forward_work(48, TRAINING) == pytest.approx(2)
     assert training_work({"train": 800, "validation": 48, "test": 7}, TRAINING, 2) == pytest.approx(104)
     lines = reports(100)
@@ -54,15 +53,13 @@ def test_validations_are_work() -> None:
         ([21], 21, range(21, 26), [*range(27, 31)]),
     ],
 )
-def test_the_pace_is_told_once_steps_were_timed_that_compiled_nothing(
-    fresh: list[int], first: int, compiling: Sequence[int], silent: list[int]
-) -> None:
+def test_the_pace_is_told_once_steps_were_timed_that_compiled_nothing(fresh, first, compiling, silent):
     lines = reports(60, fresh, first)
     assert [step for step in lines if lines[step] == COMPILING] == list(compiling)
     assert sorted(set(range(first, 61)) - set(lines)) == silent
 
 
-def test_the_last_step_is_told_in_any_case() -> None:
+def test_the_last_step_is_told_in_any_case():
     lines = reports(3)
     assert [*lines.values()][:2] == [COMPILING, COMPILING]
     assert lines[3] == (pytest.approx(7), pytest.approx(7), "note 3")

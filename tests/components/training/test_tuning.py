@@ -1,7 +1,5 @@
 """Class weights and tasks: what is taken, and what is refused."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -20,20 +18,20 @@ FEATURES = {"task": "token_classification", "labels": COUNTS, "rows": {"train": 
 LABELS = ["B-x", "I-x", "O"]
 
 
-def test_balanced_weights_follow_the_counts_of_training_alone() -> None:
+def test_balanced_weights_follow_the_counts_of_training_alone():
     assert find_class_weights(FEATURES, LABELS, "balanced") == (6 / 2, 1.0, 6 / 10)
 
 
-def test_a_table_names_some_labels_and_the_others_weigh_one() -> None:
+def test_a_table_names_some_labels_and_the_others_weigh_one():
     assert find_class_weights(FEATURES, LABELS, {"O": 0.25}) == (1.0, 1.0, 0.25)
     assert find_class_weights(FEATURES, LABELS, "none") is None
 
 
-def test_equal_weights_have_one_key() -> None:
+def test_equal_weights_have_one_key():
     assert canonical({"b": 1.0, "a": 2.0}) == canonical({"a": 2.0, "b": 1.0})
 
 
-def build(task: str, pooler: bool = True, **settings: Any) -> Any:
+def build(task, pooler=True, **settings):
     tokenizer = Tokenizer([*SPECIAL_TOKENS, "a"], lowercase=True)
     shape = {"num_layers": 1, "hidden_size": 4, "num_heads": 1, "intermediate_size": 4, "max_length": 8}
     encoder = build_encoder(EncoderConfig(vocabulary_size=tokenizer.vocabulary_size, **shape), pooler=pooler)
@@ -41,7 +39,7 @@ def build(task: str, pooler: bool = True, **settings: Any) -> Any:
     return build_task(Embedding.build(encoder, tokenizer, max_length=8), description, "cls")
 
 
-def test_the_pooling_is_that_of_the_checkpoint_or_the_mean() -> None:
+def test_the_pooling_is_that_of_the_checkpoint_or_the_mean():
     tokenizer = Tokenizer([*SPECIAL_TOKENS, "a"], lowercase=True)
     shape = {"num_layers": 1, "hidden_size": 4, "num_heads": 1, "intermediate_size": 4, "max_length": 8}
     encoder = build_encoder(EncoderConfig(vocabulary_size=tokenizer.vocabulary_size, **shape))
@@ -65,16 +63,14 @@ def test_the_pooling_is_that_of_the_checkpoint_or_the_mean() -> None:
         ("question_answering", {"stride": 1, "max_query_length": 1, "null_threshold": None}, {}),
     ],
 )
-def test_every_task_is_built_of_what_its_examples_say(
-    task: str, settings: dict[str, Any], head: dict[str, Any]
-) -> None:
+def test_every_task_is_built_of_what_its_examples_say(task, settings, head):
     restored = build(task, **settings)
     assert restored.name == task
     assert {**restored.settings(), "max_length": 8} == {**restored.settings(), **settings}
     assert restored.head() == head
 
 
-def test_a_new_head_of_numbers_answers_their_mean() -> None:
+def test_a_new_head_of_numbers_answers_their_mean():
     task = build("regression", mean=5200.0, standard_deviation=1800.0)
     task.model.get_layer("regressor").kernel.assign(np.zeros((4, 1)))
     assert task.predict(["a", "a a"]) == [5200.0, 5200.0]
@@ -95,7 +91,7 @@ def test_a_new_head_of_numbers_answers_their_mean() -> None:
         ),
     ],
 )
-def test_an_encoder_that_does_not_fit_the_rows(task: str, settings: dict[str, Any], message: str) -> None:
+def test_an_encoder_that_does_not_fit_the_rows(task, settings, message):
     with pytest.raises(InputError) as error:
         build(task, **settings)
     assert str(error.value) == message

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from keras_bert.clients.characters import character_table
-from keras_bert.options.data import Lowercasing
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.unicode_rules import normalize
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
 
-def read(table: str) -> dict[str, list[list[int]]]:
-    tables: dict[str, list[list[int]]] = {}
+def read(table):
+    tables = {}
     for line in table.splitlines():
         kind, *codes = line.split(" ")
         tables.setdefault(kind, []).append([int(code, 16) for code in codes])
@@ -19,7 +18,7 @@ def read(table: str) -> dict[str, list[list[int]]]:
 
 
 @pytest.mark.parametrize("lowercase", [True, False, "keep_accents"])
-def test_characters_become_what_they_do_here(lowercase: Lowercasing) -> None:
+def test_characters_become_what_they_do_here(lowercase):
     lines = read(character_table(lowercase))
     dropped, blank = (
         {code for first, last in lines[kind] for code in range(first, last + 1)} for kind in ("dropped", "blank")
@@ -35,7 +34,7 @@ def test_characters_become_what_they_do_here(lowercase: Lowercasing) -> None:
 
 
 @pytest.mark.parametrize("lowercase", [True, False, "keep_accents"])
-def test_words_end_where_they_do_here(lowercase: Lowercasing) -> None:
+def test_words_end_where_they_do_here(lowercase):
     ranges = read(character_table(lowercase))["isolated"]
     tokenizer = Tokenizer([*SPECIAL_TOKENS, "a"], lowercase)
     edges = {code + step for bounds in ranges for code in bounds for step in (-1, 0, 1)}
@@ -50,7 +49,7 @@ def test_words_end_where_they_do_here(lowercase: Lowercasing) -> None:
     assert 100 < sum(expected) < len(expected) - 100
 
 
-def test_every_range_is_told_once_and_rises() -> None:
+def test_every_range_is_told_once_and_rises():
     for ranges in read(character_table(True)).values():
         starts = [codes[0] for codes in ranges]
         assert starts == sorted(set(starts))

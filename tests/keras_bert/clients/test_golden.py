@@ -1,6 +1,5 @@
 import dataclasses
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from tests.samples import long_but
 
 
 @pytest.mark.parametrize("kind", long_but(("question_answering", "embedding"), SETTINGS))
-def test_rows_are_what_the_file_answers(kind: str, tmp_path: Path) -> None:
+def test_rows_are_what_the_file_answers(kind, tmp_path):
     folder = export_folder(make_task(kind), tmp_path)
     task, rows = load_exported(folder), make_golden_rows(folder)
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
@@ -32,7 +31,7 @@ def test_rows_are_what_the_file_answers(kind: str, tmp_path: Path) -> None:
         assert len(row["pieces"]) == len(row["offsets"]) == task.count_tokens([row["text"]])[0] - 2
 
 
-def test_each_prompt_has_a_row(tmp_path: Path) -> None:
+def test_each_prompt_has_a_row(tmp_path):
     task = make_task("embedding")
     task.prompts = Prompts(query="film: ", passage="plot: ")
     folder = export_folder(task, tmp_path)
@@ -44,7 +43,7 @@ def test_each_prompt_has_a_row(tmp_path: Path) -> None:
     assert query["token_ids"] != passage["token_ids"]
 
 
-def test_answers_are_those_of_predict(tmp_path: Path) -> None:
+def test_answers_are_those_of_predict(tmp_path):
     folder = export_folder(make_task("question_answering"), tmp_path)
     task = load_exported(folder)
     for row in make_golden_rows(folder):
@@ -54,13 +53,13 @@ def test_answers_are_those_of_predict(tmp_path: Path) -> None:
             assert answer[name] == (value if isinstance(value, str | int) else pytest.approx(value, abs=1e-6))
 
 
-def test_tags_that_are_no_entities_have_no_answer(tmp_path: Path) -> None:
+def test_tags_that_are_no_entities_have_no_answer(tmp_path):
     task = make_task("token_classification")
     task.labels = ("NOUN", "VERB", "X")
     assert all("answer" not in row for row in make_golden_rows(export_folder(task, tmp_path)))
 
 
-def test_each_file_has_outputs(tmp_path: Path) -> None:
+def test_each_file_has_outputs(tmp_path):
     task = make_task("classification")
     folder = export_folder(task, tmp_path)
     export_onnx(task.network(), folder / "model.onnx")
@@ -78,7 +77,7 @@ def test_each_file_has_outputs(tmp_path: Path) -> None:
     assert not np.allclose(np.log(accents["model_mediapipe.tflite"][0]), accents["model.onnx"][0], atol=1e-2)
 
 
-def test_several_labels_have_sigmoids_and_thresholds(tmp_path: Path) -> None:
+def test_several_labels_have_sigmoids_and_thresholds(tmp_path):
     task = make_task("multi_label")
     folder = export_folder(task, tmp_path)
     export_mediapipe(task, folder / "model_mediapipe.tflite")
@@ -95,7 +94,7 @@ def test_several_labels_have_sigmoids_and_thresholds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["classification", "token_classification"])
-def test_answers_are_calibrated_beside_the_raw_ones(kind: str, tmp_path: Path) -> None:
+def test_answers_are_calibrated_beside_the_raw_ones(kind, tmp_path):
     folder = export_folder(make_task(kind), tmp_path)
     write_golden(folder, make_golden_rows(folder))
     before = (folder / "golden.json").read_bytes()

@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-from pathlib import Path
 
 import pytest
 from ai_edge_litert.schema_py_generated import BuiltinOperator
@@ -22,13 +21,12 @@ from tests.keras_bert.clients.exported import export_folder
 from tests.keras_bert.export.word_tasks import PIECES, make_task
 
 
-def read_golden(folder: Path) -> list[dict[str, str]]:
-    rows: list[dict[str, str]] = json.loads((folder / "golden.json").read_text())
-    return rows
+def read_golden(folder):
+    return json.loads((folder / "golden.json").read_text())
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def exported(tmp_path_factory):
     folder = export_folder(make_task("classification"), tmp_path_factory.mktemp("exported"))
     settings = json.loads((folder / "task.json").read_text())
     settings["labels"][0] = "</script><b>&good"
@@ -36,7 +34,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_all_is_in_the_page(exported: Path) -> None:
+def test_all_is_in_the_page(exported):
     write_tokenizers(exported)
     assert find_page_obstacle(exported) == ""
     write_page(exported, "<reviews>", PageScore("accuracy", 0.9375, 32))
@@ -57,7 +55,7 @@ def test_all_is_in_the_page(exported: Path) -> None:
 
 
 @pytest.mark.parametrize(("pairs", "sides"), [(True, 2), (False, 1), (None, 1)])
-def test_two_golden_texts_are_offered_of_pairs_both_sides(exported: Path, pairs: bool | None, sides: int) -> None:
+def test_two_golden_texts_are_offered_of_pairs_both_sides(exported, pairs, sides):
     write_tokenizers(exported)
     settings = json.loads((exported / "task.json").read_text())
     (exported / "task.json").write_text(json.dumps({**settings, "pairs": pairs}))
@@ -71,19 +69,19 @@ def test_two_golden_texts_are_offered_of_pairs_both_sides(exported: Path, pairs:
 
 
 @pytest.mark.parametrize("rules", TOKENIZER_SOURCES)
-def test_the_scripts_are_one(rules: str) -> None:
+def test_the_scripts_are_one(rules):
     assert not re.search(r"^(import|export) ", page_code(rules), re.MULTILINE)
     names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", page_code(rules), re.MULTILINE)
     assert sorted(names) == sorted(set(names))
 
 
-def test_operations_have_their_numbers_from_litert() -> None:
+def test_operations_have_their_numbers_from_litert():
     code = page_code("characters.txt")
     for name in page_operations():
         assert f'  {getattr(BuiltinOperator, name)}: ["{name}"' in code
 
 
-def test_an_obstacle_is_told(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_obstacle_is_told(exported, tmp_path, monkeypatch):
     assert find_page_obstacle(tmp_path) == "there is no file for LiteRT"
     (tmp_path / "model.tflite").write_bytes((exported / "model_float32.tflite").read_bytes())
     (tmp_path / "tokenizer.json").write_text('{"model": {}, "normalizer": {"type": "Nmt"}}')

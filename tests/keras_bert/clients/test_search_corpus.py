@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from tests.keras_bert.export.word_tasks import make_task
 TEXTS = ["A great film.", "</script><b>dull</b>", 'The "plot" \\ \u2028 \U0001f600']
 
 
-def test_texts_and_vectors_are_in_the_page(tmp_path: Path) -> None:
+def test_texts_and_vectors_are_in_the_page(tmp_path):
     folder = export_folder(make_task("embedding"), tmp_path)
     write_tokenizers(folder)
     write_page(folder, "search", PageScore("pearson", 0.5, 32))
@@ -36,7 +35,7 @@ def test_texts_and_vectors_are_in_the_page(tmp_path: Path) -> None:
     assert abs(added - sum(page_bytes(text, 32) for text in TEXTS)) < 200, "the elements themselves"
 
 
-def test_passages_get_their_prompt_and_progress_is_reported() -> None:
+def test_passages_get_their_prompt_and_progress_is_reported():
     task = make_task("embedding")
     prompted = type(task)(task.model, task.tokenizer, max_length=32, prompts={"query": "a ", "passage": "film "})
     texts, reports = [f"plot {number}" for number in range(1001)], list[int]()

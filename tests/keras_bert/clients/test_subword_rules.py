@@ -8,7 +8,7 @@ from keras_bert.tokenizers.eager import EagerSubwords
 from tests.keras_bert.tokenizers.subwords import content
 
 
-def test_each_part_of_a_tokenizer_has_its_lines() -> None:
+def test_each_part_of_a_tokenizer_has_its_lines():
     lines = subword_rules(EagerSubwords(content("modern"))).splitlines()
     model = content("modern")["model"]
     merges = [line for line in lines if line.startswith("merge ")]
@@ -24,7 +24,7 @@ def test_each_part_of_a_tokenizer_has_its_lines() -> None:
     assert "split bytes 0" in lines
 
 
-def test_words_bytes_and_letters() -> None:
+def test_words_bytes_and_letters():
     described = {kind: subword_rules(EagerSubwords(content(kind))).splitlines() for kind in ("gemma", "llama")}
     gemma, llama = (content(kind)["model"]["vocab"] for kind in described)
     assert f"bytes {' '.join(str(gemma[f'<0x{byte:02X}>']) for byte in range(256))}" in described["gemma"]
@@ -36,7 +36,7 @@ def test_words_bytes_and_letters() -> None:
     assert "class s 17f 17f" in described["llama"]
 
 
-def test_scores_are_exact() -> None:
+def test_scores_are_exact():
     scores = [
         float(line.split()[1])
         for line in subword_rules(EagerSubwords(content("unigram"))).splitlines()
@@ -45,7 +45,7 @@ def test_scores_are_exact() -> None:
     assert scores == [score for _, score in content("unigram")["model"]["vocab"]]
 
 
-def test_graphemes_have_the_classes_of_the_standard() -> None:
+def test_graphemes_have_the_classes_of_the_standard():
     classes = grapheme_classes()
     examples = {"extend": 0x200D, "spacing": 0x903, "prepend": 0x600, "control": 0xAD, "picture": 0x2122}
     examples |= {"consonant": 0x915, "linker": 0x94D, "between": 0x93C, "lead": 0x1100, "vowel": 0x1161, "tail": 0x11A8}
@@ -53,7 +53,7 @@ def test_graphemes_have_the_classes_of_the_standard() -> None:
     assert all(ord("a") not in codes for codes in classes.values())
 
 
-def test_an_unknown_part_is_refused() -> None:
+def test_an_unknown_part_is_refused():
     tokenizer = EagerSubwords({**content("unigram"), "normalizer": {"type": "Nmt"}})
     with pytest.raises(ValueError, match="tokenizers for apps have no normalizer 'Nmt'; they have NFC, "):
         subword_rules(tokenizer)

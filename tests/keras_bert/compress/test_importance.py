@@ -7,7 +7,6 @@ import pytest
 from keras_bert.compress.importance import measure_importance
 from keras_bert.compress.students import RandomProbes
 from keras_bert.families.modernbert.settings import ModernBERT
-from keras_bert.layers.tap import Tap
 from keras_bert.models.encoder import blocks_of, build_encoder, encoder_of
 from keras_bert.objectives.base import TaskObjective
 from keras_bert.objectives.retrieval import RetrievalObjective
@@ -24,7 +23,7 @@ def batch(rows=3, seed=0):
     return {**inputs, "label": labels.astype(np.int32)}
 
 
-def loss_with(model, tap: Tap, factors, rows):
+def loss_with(model, tap, factors, rows):
     """The loss of a batch where what passes a tap is multiplied with factors."""
     tap.transform = lambda x, training: x * factors
     try:

@@ -1,6 +1,5 @@
 import importlib
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -8,7 +7,7 @@ from keras_bert.core.plugins import find_plugins, load_plugin
 
 
 @pytest.fixture
-def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def stranger(tmp_path, monkeypatch):
     """A package of a stranger as pip installs it, with a plug-in."""
     (tmp_path / "stranger.py").write_text("def send(): return 'sent'\n")
     metadata = tmp_path / "stranger-1.0.dist-info"
@@ -20,11 +19,11 @@ def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("stranger")
-def test_a_package_of_a_stranger_has_a_plug_in() -> None:
+def test_a_package_of_a_stranger_has_a_plug_in():
     assert load_plugin("trackers", "home", "--track")() == "sent"
 
 
-def test_a_plug_in_that_is_missing_is_named_with_the_way_out(stranger: Path) -> None:
+def test_a_plug_in_that_is_missing_is_named_with_the_way_out(stranger):
     with pytest.raises(
         ValueError,
         match=r"^--track must be one of the trackers that are installed \(.*home.*\), got 'house'; install a package "

@@ -1,7 +1,5 @@
 """Sentences of CoNLL-U files."""
 
-from pathlib import Path
-
 import pytest
 
 from keras_bert.data.conllu import TreebankSentence, parse_conllu, read_conllu
@@ -20,7 +18,7 @@ ROWS = [
 ]
 
 
-def test_words_tags_and_heads(tmp_path: Path) -> None:
+def test_words_tags_and_heads(tmp_path):
     sentences = list(parse_conllu(ROWS, "a.conllu"))
     assert sentences == [
         (TreebankSentence(("vamos", "nos", "a b"), ("VERB", "PRON", "NOUN"), (0, 1, 1)), 3),
@@ -44,6 +42,6 @@ def test_words_tags_and_heads(tmp_path: Path) -> None:
         ("1\tfin\t_\tX\t_\t_\t-1\t_\t_\t_", r"^a line 1: heads of a sentence must all be numbers, .* got '-1'$"),
     ],
 )
-def test_malformed_rows_are_refused(row: str, message: str) -> None:
+def test_malformed_rows_are_refused(row, message):
     with pytest.raises(ValueError, match=message):
         list(parse_conllu([row], "a"))

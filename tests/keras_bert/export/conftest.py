@@ -48,7 +48,7 @@ class Rounded(NamedTuple):
     folder: Path
 
 
-def export_rounded(kind: type[Task], folder: Path, **settings: Any) -> Rounded:
+def export_rounded(kind, folder, **settings):
     """Random weights are enough here: no test depends on training."""
     keras.utils.set_random_seed(0)
     tokenizer = PlainTokenizer([f"w{number}" for number in range(45)])

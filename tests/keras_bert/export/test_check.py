@@ -74,7 +74,7 @@ def test_agreement_is_the_mean_over_the_rows():
 
 
 @pytest.mark.parametrize("spread", [0.02, 0.05, 0.1])
-def test_two_copies_with_independent_errors_agree_as_expected(spread: float):
+def test_two_copies_with_independent_errors_agree_as_expected(spread):
     rows, draws = 500, np.random.default_rng(0)
     shares = []
     for _ in range(50):

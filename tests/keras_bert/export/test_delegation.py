@@ -1,7 +1,5 @@
 """Which operations of a graph XNNPACK runs, and in how many parts."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -14,7 +12,6 @@ from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.families.mpnet.settings import MPNet
 from keras_bert.models.encoder import build_encoder
-from keras_bert.options.data import Pooling
 from keras_bert.tasks.classification import build_classifier
 from tests.keras_bert.compress import tiny
 from tests.keras_bert.export.grids import export_on_grids
@@ -34,7 +31,7 @@ FAMILIES = {
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 @pytest.mark.parametrize("family", long_but(["bert"], FAMILIES))
-def test_xnnpack_leaves_lookups_alone_in_one_part(family: str, pooling: Pooling, tmp_path: Path) -> None:
+def test_xnnpack_leaves_lookups_alone_in_one_part(family, pooling, tmp_path):
     """The lookups in tables, that of the mask among them, with the reshapes of their ids."""
     settings = FAMILIES[family]
     model = build_classifier(build_encoder(tiny.changed(**settings)), 2, pooling=pooling)
@@ -48,7 +45,7 @@ def test_xnnpack_leaves_lookups_alone_in_one_part(family: str, pooling: Pooling,
     }
 
 
-def write(path: Path, *, sums: bool) -> None:
+def write(path, *, sums):
     """Two products, and between them running sums, which XNNPACK does not know, or what the first one can do itself."""
     kernel = tf.constant(np.random.default_rng(0).normal(size=(8, 8)).astype("float32"))
 
@@ -66,12 +63,12 @@ def write(path: Path, *, sums: bool) -> None:
 @pytest.mark.parametrize(
     ("sums", "expected"), [(False, (2, 2, 1, {})), (True, (3, 2, 2, {"CUMSUM float32: it runs none of these": 1}))]
 )
-def test_nodes_and_parts_of_a_graph(tmp_path: Path, sums: bool, expected: tuple[object, ...]) -> None:
+def test_nodes_and_parts_of_a_graph(tmp_path, sums, expected):
     write(tmp_path / "model.tflite", sums=sums)
     assert count_delegated(tmp_path / "model.tflite") == expected
 
 
-def test_what_is_left_of_a_model_and_of_integers_is_told_with_its_reason(tmp_path: Path) -> None:
+def test_what_is_left_of_a_model_and_of_integers_is_told_with_its_reason(tmp_path):
     export_tflite(tiny.build(), tmp_path / "model.tflite", (8,))
     delegation = count_delegated(tmp_path / "model.tflite")
     assert sum(delegation.left.values()) == delegation.nodes - delegation.taken > 0

@@ -24,7 +24,7 @@ from tests.keras_bert.compress import tiny
 from tests.keras_bert.export.grids import put_on_grids
 
 
-def make_tokenizer(*, lowercase: bool = True) -> Tokenizer:
+def make_tokenizer(*, lowercase=True):
     return Tokenizer([*SPECIAL_TOKENS, *(f"piece{number}" for number in range(45))], lowercase)
 
 
@@ -45,25 +45,25 @@ def file(task, tmp_path_factory):
 class Place(table.Table):
     """A table of a flatbuffer, read by the numbers of its fields."""
 
-    def field(self, number: int) -> int:
+    def field(self, number):
         return self.Offset(4 + 2 * number)
 
-    def byte(self, number: int) -> int:
+    def byte(self, number):
         return self.Get(number_types.Int8Flags, self.field(number) + self.Pos)
 
-    def text(self, number: int) -> str:
+    def text(self, number):
         return self.String(self.field(number) + self.Pos).decode()
 
-    def inner(self, number: int) -> "Place":
+    def inner(self, number):
         return Place(self.Bytes, self.Indirect(self.field(number) + self.Pos))
 
-    def members(self, number: int) -> list["Place"]:
+    def members(self, number):
         offset = self.field(number)
         start = self.Vector(offset)
         return [Place(self.Bytes, self.Indirect(start + 4 * index)) for index in range(self.VectorLen(offset))]
 
 
-def read_metadata(path) -> Place:
+def read_metadata(path):
     model = schema.ModelT.InitFromPackedBuf(path.read_bytes())
     (entry,) = [one_entry for one_entry in model.metadata if one_entry.name == b"TFLITE_METADATA"]
     content = bytearray(model.buffers[entry.buffer].data)
@@ -150,12 +150,12 @@ PIECES = (*SPECIAL_TOKENS, "a", "##b", "ab", "##ar", "\u00e4", "\u6771", "$", "\
         (" \t\n", []),
     ],
 )
-def test_pieces(text: str, pieces: list[str]) -> None:
+def test_pieces(text, pieces):
     (ids,) = MediaPipeTokenizer(PIECES, lowercase=True).tokenize([text]).to_list()
     assert [PIECES[number] for number in ids] == pieces
 
 
-def test_rows_and_the_share_of_texts_with_other_ids() -> None:
+def test_rows_and_the_share_of_texts_with_other_ids():
     theirs, ours = (
         tokenizer(PIECES, lowercase=True).encode(["ab a", "x x x x"], max_length=5)
         for tokenizer in (MediaPipeTokenizer, EagerWordPiece)

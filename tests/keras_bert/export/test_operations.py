@@ -1,7 +1,6 @@
 """Where the time of an `.onnx` file goes."""
 
 import shutil
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -14,7 +13,7 @@ from keras_bert.export.lint import LintError, lint_file
 from keras_bert.export.rules.expected import Expected
 
 
-def test_each_kind_of_node_is_counted_and_timed(tmp_path: Path) -> None:
+def test_each_kind_of_node_is_counted_and_timed(tmp_path):
     given = helper.make_tensor_value_info("token_ids", TensorProto.INT32, ["batch", "length"])
     declared = helper.make_tensor_value_info("found", TensorProto.FLOAT, ["batch", "length"])
     nodes = [
@@ -32,7 +31,7 @@ def test_each_kind_of_node_is_counted_and_timed(tmp_path: Path) -> None:
     assert operations == sorted(operations, key=lambda operation: -operation.milliseconds)
 
 
-def test_what_is_no_onnx_file_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_onnx_file_is_refused(tmp_path):
     (tmp_path / "model.onnx").write_text("text")
     with pytest.raises(ValueError, match=r"must be an \.onnx file"):
         profile_onnx(tmp_path / "model.onnx", {}, 5)

@@ -5,8 +5,6 @@ import dataclasses
 import json
 import shutil
 import tempfile
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +20,6 @@ from keras_bert.export.runtimes import load_saved_model
 from keras_bert.export.sample_texts import TEXTS
 from keras_bert.export.saved_model import check_saved_model, find_signatures
 from keras_bert.export.served_calibration import write_calibration
-from keras_bert.tasks.base import Task
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.entities import decode
 from keras_bert.tasks.retrieval import Retrieval
@@ -39,18 +36,18 @@ PROMPTS = {"query": "a plot: ", "passage": "the film: "}
 
 
 @pytest.fixture(scope="module")
-def classifier(tmp_path_factory: pytest.TempPathFactory) -> tuple[Task, Path]:
+def classifier(tmp_path_factory):
     """A classifier and its SavedModel."""
     task = make_task("classification")
     return task, export(task, tmp_path_factory.mktemp("classifier"))
 
 
-def export(task: Task, folder: Path) -> Path:
+def export(task, folder):
     task.export(folder / "saved_model.pb")
     return folder / "saved_model.pb"
 
 
-def ask(file: Path, signature: str, *sides: Any) -> dict[str, Any]:
+def ask(file, signature, *sides):
     serve = load_saved_model(file).signatures[signature]
     names = ("text", "second") if signature == "serve_pair" else ("text",)
     return {
@@ -60,7 +57,7 @@ def ask(file: Path, signature: str, *sides: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", long_but((), SETTINGS))
-def test_texts_get_the_answers_of_the_task_and_so_do_ids(name: str, tmp_path: Path) -> None:
+def test_texts_get_the_answers_of_the_task_and_so_do_ids(name, tmp_path):
     task = make_task(name)
     file = export(task, tmp_path / "moved [1]")
     assert check_saved_model(task, file, LONG) < 1e-5
@@ -70,7 +67,7 @@ def test_texts_get_the_answers_of_the_task_and_so_do_ids(name: str, tmp_path: Pa
         assert_same(ours, theirs)
 
 
-def assert_same(ours: Any, theirs: Any) -> None:
+def assert_same(ours, theirs):
     """Records are equal but for the last digits of their numbers."""
     if isinstance(ours, list):
         assert len(ours) == len(theirs)
@@ -84,7 +81,7 @@ def assert_same(ours: Any, theirs: Any) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("family", CONFIGS)
-def test_every_family_answers_texts_and_ids(family: str, tmp_path: Path) -> None:
+def test_every_family_answers_texts_and_ids(family, tmp_path):
     config = CONFIGS[family]
     settings = {"variant": config.variant, "embedding_size": config.embedding_size}
     task = make_task("question_answering", num_segments=config.num_segments, **settings)
@@ -95,7 +92,7 @@ def test_every_family_answers_texts_and_ids(family: str, tmp_path: Path) -> None
 
 
 @pytest.mark.long
-def test_compressed_and_adapted_models_keep_their_weights(tmp_path: Path) -> None:
+def test_compressed_and_adapted_models_keep_their_weights(tmp_path):
     texts, labels = make_texts(12, 12), ["good", "bad"] * 6
     fine_tuned, quantized, pruned = (make_task("classification") for _ in range(3))
     fine_tuned.adapt(keras_bert.Lora(rank=2))
@@ -111,7 +108,7 @@ def test_compressed_and_adapted_models_keep_their_weights(tmp_path: Path) -> Non
             assert_same(keras_bert.load(place).predict(LONG), task.predict(LONG))
 
 
-def test_tags_and_answers_have_the_places_of_the_task_in_long_texts(tmp_path: Path) -> None:
+def test_tags_and_answers_have_the_places_of_the_task_in_long_texts(tmp_path):
     tagger = make_task("token_classification")
     served = ask(export(tagger, tmp_path / "tags"), "serving_default", LONG)
     for row, (text, entities) in enumerate(zip(LONG, tagger.predict(LONG), strict=True)):
@@ -131,9 +128,7 @@ def test_tags_and_answers_have_the_places_of_the_task_in_long_texts(tmp_path: Pa
         assert {len(values) for values in answers.values()} == {0}
 
 
-def test_a_calibration_that_is_chosen_later_changes_probabilities_and_what_is_sure(
-    classifier: tuple[Task, Path], tmp_path: Path
-) -> None:
+def test_a_calibration_that_is_chosen_later_changes_probabilities_and_what_is_sure(classifier, tmp_path):
     task = copy.copy(classifier[0])
     task.calibration = Calibration(temperature=1.7, threshold=0.5)
     file = tmp_path / "calibrated" / "saved_model.pb"
@@ -152,7 +147,7 @@ def test_a_calibration_that_is_chosen_later_changes_probabilities_and_what_is_su
 
 
 @pytest.mark.long
-def test_queries_and_passages_get_their_prompts(tmp_path: Path) -> None:
+def test_queries_and_passages_get_their_prompts(tmp_path):
     made = make_task("embedding")
     task = Retrieval(made.model, made.tokenizer, max_length=made.max_length, prompts=PROMPTS, normalize=True)
     file = export(task, tmp_path)
@@ -163,7 +158,7 @@ def test_queries_and_passages_get_their_prompts(tmp_path: Path) -> None:
     np.testing.assert_allclose(ask(file, "serve_pair", LONG, SECONDS)["similarity"], similarities, atol=1e-5)
 
 
-def test_a_session_opens_it_as_tensorflow_serving_does(classifier: tuple[Task, Path]) -> None:
+def test_a_session_opens_it_as_tensorflow_serving_does(classifier):
     task, file = classifier
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         graph = tf.compat.v1.saved_model.load(session, ["serve"], str(file.parent))
@@ -182,7 +177,7 @@ def test_a_session_opens_it_as_tensorflow_serving_does(classifier: tuple[Task, P
 
 
 @pytest.mark.long
-def test_other_tokenizers_take_ids(tmp_path: Path) -> None:
+def test_other_tokenizers_take_ids(tmp_path):
     task = make_task("classification", tokenizer=SubwordTokenizer(json.loads(bpe())))
     assert find_signatures(task) == {}
     file = export(task, tmp_path)
@@ -190,7 +185,7 @@ def test_other_tokenizers_take_ids(tmp_path: Path) -> None:
     assert_same(keras_bert.load(file).predict(LONG), task.predict(LONG))
 
 
-def test_a_damaged_one_is_refused_in_one_line(classifier: tuple[Task, Path], tmp_path: Path) -> None:
+def test_a_damaged_one_is_refused_in_one_line(classifier, tmp_path):
     file = classifier[1]
     for part in list_parts(file):
         folder = tmp_path / part.name
@@ -207,7 +202,7 @@ def test_a_damaged_one_is_refused_in_one_line(classifier: tuple[Task, Path], tmp
         load_saved_model(folder / "saved_model.pb")
 
 
-def test_a_signature_for_a_fixed_batch_or_without_a_default_breaks_a_rule(tmp_path: Path) -> None:
+def test_a_signature_for_a_fixed_batch_or_without_a_default_breaks_a_rule(tmp_path):
     module = tf.Module()
     module.serve = tf.function(lambda text: {"length": tf.strings.length(text)})
     fixed = module.serve.get_concrete_function(tf.TensorSpec((1,), tf.string, name="text"))
@@ -218,7 +213,7 @@ def test_a_signature_for_a_fixed_batch_or_without_a_default_breaks_a_rule(tmp_pa
 
 
 @pytest.mark.long
-def test_other_answers_to_texts_are_no_parity(tmp_path: Path) -> None:
+def test_other_answers_to_texts_are_no_parity(tmp_path):
     task = make_task("regression")
     file = export(task, tmp_path)
     weight = task.model.trainable_weights[-1]

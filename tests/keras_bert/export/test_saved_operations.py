@@ -1,9 +1,6 @@
 """SavedModels of strangers: only operations that our exports have are loaded, and only where our exports have them."""
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -16,7 +13,6 @@ from keras_bert.export.runtimes import IDS_SIGNATURE
 from keras_bert.export.saved_model import export_saved_model
 from keras_bert.export.saved_operations import _OPERATIONS
 from keras_bert.options.data import VECTOR_POOLINGS
-from keras_bert.tasks.base import Task
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 from keras_bert.tokenizers.tokenizer import Tokenizer
@@ -25,13 +21,13 @@ from tests.keras_bert.families.test_every_graph import CONFIGS
 from tests.keras_bert.tokenizers.subwords import bpe
 
 
-def operations(file: Path) -> set[str]:
+def operations(file):
     (graph,) = SavedModel.FromString(file.read_bytes()).meta_graphs
     functions = graph.graph_def.library.function
     return {node.op for nodes in (graph.graph_def.node, *(f.node_def for f in functions)) for node in nodes}
 
 
-def every_kind() -> Iterator[Task]:
+def every_kind():
     """Tasks, families and settings whose graphs differ."""
     yield from (make_task(name) for name in SETTINGS)
     for config in CONFIGS.values():
@@ -54,7 +50,7 @@ def every_kind() -> Iterator[Task]:
         yield make_task("classification", **{shape: 4})
     yield make_task("classification", shared_layers=True, num_segments=0, position_offset=2)
     yield make_task("classification", tokenizer=SubwordTokenizer(json.loads(bpe())))
-    adaptations: tuple[Any, ...] = (keras_bert.Lora(rank=2), keras_bert.Adapters(size=4), keras_bert.Bias())
+    adaptations = (keras_bert.Lora(rank=2), keras_bert.Adapters(size=4), keras_bert.Bias())
     for adaptation in (*adaptations, keras_bert.Prompt(tokens=2)):
         adapted = make_task("classification")
         adapted.max_length -= 2
@@ -68,7 +64,7 @@ def every_kind() -> Iterator[Task]:
 
 
 @pytest.mark.long
-def test_the_operations_that_are_allowed_are_those_of_all_exports(tmp_path: Path) -> None:
+def test_the_operations_that_are_allowed_are_those_of_all_exports(tmp_path):
     written = set()
     for number, task in enumerate(every_kind()):
         with task._answering():
@@ -77,16 +73,16 @@ def test_the_operations_that_are_allowed_are_those_of_all_exports(tmp_path: Path
     assert written == _OPERATIONS
 
 
-def write_and_read(target: Path, secret: Path) -> Callable[[], tf.Tensor]:
-    def run() -> tf.Tensor:
+def write_and_read(target, secret):
+    def run():
         with tf.control_dependencies([tf.io.write_file(str(target), "written")]):
             return tf.strings.length(tf.io.read_file(str(secret)))
 
     return run
 
 
-def save_tensor(target: Path, _: Path) -> Callable[[], tf.Tensor]:
-    def run() -> tf.Tensor:
+def save_tensor(target, _):
+    def run():
         with tf.control_dependencies(
             [
                 tf.raw_ops.SaveV2(
@@ -99,8 +95,8 @@ def save_tensor(target: Path, _: Path) -> Callable[[], tf.Tensor]:
     return run
 
 
-def read_table(target: Path, secret: Path) -> Callable[[], tf.Tensor]:
-    def run() -> tf.Tensor:
+def read_table(target, secret):
+    def run():
         table = tf.raw_ops.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64)
         lines = {"key_index": -2, "value_index": -1}
         made = tf.raw_ops.InitializeTableFromTextFileV2(table_handle=table, filename=str(secret), **lines)
@@ -124,9 +120,7 @@ def read_table(target: Path, secret: Path) -> Callable[[], tf.Tensor]:
     ],
 )
 @pytest.mark.parametrize("is_nested", [False, True])
-def test_a_stranger_s_graph_that_touches_files_is_refused_before_it_is_loaded(
-    attack: Callable[[Path, Path], Callable[[], tf.Tensor]], refused: str, is_nested: bool, tmp_path: Path
-) -> None:
+def test_a_stranger_s_graph_that_touches_files_is_refused_before_it_is_loaded(attack, refused, is_nested, tmp_path):
     target, secret = tmp_path / "target", tmp_path / "secret"
     secret.write_text("secret\n")
     run = attack(target, secret)

@@ -9,7 +9,7 @@ from keras_bert.export.sharing import read_model, write_model
 from tests.keras_bert.compress import tiny
 
 
-def quantizations(content: bytes) -> list[schema.QuantizationParameters]:
+def quantizations(content):
     """Of all tensors that have units with scales of their own."""
     model = schema.Model.GetRootAs(content)
     graphs = [model.Subgraphs(number) for number in range(model.SubgraphsLength())]
@@ -18,7 +18,7 @@ def quantizations(content: bytes) -> list[schema.QuantizationParameters]:
     return [grid for grid in parameters if grid is not None and grid.ScaleLength() > 1]
 
 
-def place(vector: np.ndarray) -> int:
+def place(vector):
     return vector.__array_interface__["data"][0]
 
 

@@ -1,7 +1,5 @@
 """Files that take text: the ids that the tokenizer makes, in the graph."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -25,7 +23,7 @@ def rows_of(task, texts, seconds=None):
     return {name: np.asarray(encoded[name]) for name in input_names(task.network())}
 
 
-def test_texts_and_pairs_get_the_models_numbers(tmp_path: Path) -> None:
+def test_texts_and_pairs_get_the_models_numbers(tmp_path):
     task = make_task("classification")
     export_text(task, tmp_path / "text.tflite")
     ask = TextModel(tmp_path / "text.tflite")
@@ -36,13 +34,13 @@ def test_texts_and_pairs_get_the_models_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_threads_take_turns(tmp_path: Path) -> None:
+def test_threads_take_turns(tmp_path):
     export_text(make_task("classification"), tmp_path / "text.tflite")
     ask = TextModel(tmp_path / "text.tflite")
     assert most_at_once(ask._ask, lambda: ask(["a plot"])) == 1
 
 
-def test_words_stand_at_their_first_pieces_with_their_tags(tmp_path: Path) -> None:
+def test_words_stand_at_their_first_pieces_with_their_tags(tmp_path):
     """What an app does with it: the label of each place that is none of -1."""
     task = make_task("token_classification")
     export_text(task, tmp_path / "text.tflite")
@@ -80,7 +78,7 @@ def test_words_stand_at_their_first_pieces_with_their_tags(tmp_path: Path) -> No
         ask(texts, texts)
 
 
-def test_the_pieces_of_a_context_tell_their_places(tmp_path: Path) -> None:
+def test_the_pieces_of_a_context_tell_their_places(tmp_path):
     task = make_task("question_answering")
     export_text(task, tmp_path / "text.tflite")
     ask = TextModel(tmp_path / "text.tflite")
@@ -102,7 +100,7 @@ def test_the_pieces_of_a_context_tell_their_places(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_other_places_are_found(tmp_path: Path) -> None:
+def test_other_places_are_found(tmp_path):
     task = make_task("token_classification")
     export_tflite(task.network(), tmp_path / "ids.tflite", LENGTHS)
     wrong = TextInputs(task.tokenizer, ("serve_text",), "tokens")
@@ -116,7 +114,7 @@ def test_other_places_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("recipe", long_but(["mixed_wi8_ai8"], ("mixed_wi8_ai8", "weights_wi4", "float16")))
-def test_integers_are_those_of_the_file_that_takes_ids(recipe: str, tmp_path: Path) -> None:
+def test_integers_are_those_of_the_file_that_takes_ids(recipe, tmp_path):
     task = make_task("embedding")
     network, rows = task.network(), rows_of(task, TEXTS)
     options = {"batches": [rows], "output": task.output_name}
@@ -128,7 +126,7 @@ def test_integers_are_those_of_the_file_that_takes_ids(recipe: str, tmp_path: Pa
 
 
 @pytest.mark.long
-def test_another_vocabulary_is_found(tmp_path: Path) -> None:
+def test_another_vocabulary_is_found(tmp_path):
     task = make_task("regression")
     export_tflite(task.network(), tmp_path / "ids.tflite", LENGTHS, output=task.output_name)
     pieces = task.tokenizer.vocabulary
@@ -139,7 +137,7 @@ def test_another_vocabulary_is_found(tmp_path: Path) -> None:
         check_text(task, tmp_path / "text.tflite", tmp_path / "ids.tflite", TEXTS)
 
 
-def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_is_refused(tmp_path):
     task = make_task("regression")
     with pytest.raises(ValueError, match=r"^tflite_text cannot take this model: .* got the recipe static_wi8_ai8$"):
         LiteRTText().check(task, "static_wi8_ai8")

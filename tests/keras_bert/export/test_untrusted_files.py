@@ -4,7 +4,6 @@ import json
 import pickle
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import h5py
 import keras
@@ -28,14 +27,14 @@ from tests.keras_bert.export.word_tasks import make_task
 class Touch:
     """Its pickle makes a file when it is read."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.path = path
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self):
         return Path.touch, (self.path,)
 
 
-def make_keras(layer: keras.layers.Layer, file: Path, **changes: Any) -> None:
+def make_keras(layer, file, **changes):
     """A model of one layer, some of whose settings are others in the file."""
     inputs = keras.Input((2,), dtype="float32" if layer.name != "lookup" else "string")
     save_model(keras.Model(inputs, layer(inputs)), file)
@@ -48,7 +47,7 @@ def make_keras(layer: keras.layers.Layer, file: Path, **changes: Any) -> None:
             archive.writestr(name, content)
 
 
-def test_keras_layers_that_open_files(tmp_path: Path) -> None:
+def test_keras_layers_that_open_files(tmp_path):
     (tmp_path / "secret").write_text("secret\n")
     file = tmp_path / "model.keras"
     make_keras(keras.layers.StringLookup(vocabulary=["a"], name="lookup"), file, vocabulary=str(tmp_path / "secret"))
@@ -67,7 +66,7 @@ def test_keras_layers_that_open_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_link", [True, False])
-def test_keras_weights_in_other_files(is_link: bool, tmp_path: Path) -> None:
+def test_keras_weights_in_other_files(is_link, tmp_path):
     file, weights, secret = (tmp_path / name for name in ("model.keras", "model.weights.h5", "secret"))
     make_keras(keras.layers.Dense(1, name="dense"), file)
     with zipfile.ZipFile(file) as archive:
@@ -88,7 +87,7 @@ def test_keras_weights_in_other_files(is_link: bool, tmp_path: Path) -> None:
         load_model(file)
 
 
-def write_onnx(file: Path, operation: str, domain: str = "", location: str = "") -> None:
+def write_onnx(file, operation, domain="", location=""):
     weight = onnx.TensorProto(name="w", data_type=1, dims=[1])
     if location:
         weight.data_location = onnx.TensorProto.EXTERNAL
@@ -102,7 +101,7 @@ def write_onnx(file: Path, operation: str, domain: str = "", location: str = "")
     file.write_bytes(helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
 
 
-def test_onnx_weights_in_other_files_and_operations_of_libraries(tmp_path: Path) -> None:
+def test_onnx_weights_in_other_files_and_operations_of_libraries(tmp_path):
     folder, secret = tmp_path / "model", tmp_path / "secret"
     folder.mkdir()
     np.ones(1, np.float32).tofile(secret)
@@ -116,7 +115,7 @@ def test_onnx_weights_in_other_files_and_operations_of_libraries(tmp_path: Path)
         OnnxModel(folder / "model.onnx", 8)
 
 
-def test_tflite_operations_of_tensorflow_and_of_libraries(files: Path, tmp_path: Path) -> None:
+def test_tflite_operations_of_tensorflow_and_of_libraries(files, tmp_path):
     for name in ("FlexReadFile", "Evil"):
         model = read_model((files / "model_float32.tflite").read_bytes())
         for code in model.operatorCodes:
@@ -126,7 +125,7 @@ def test_tflite_operations_of_tensorflow_and_of_libraries(files: Path, tmp_path:
             TFLiteModel(tmp_path / "model.tflite")(**dict.fromkeys(INPUT_NAMES, np.ones((1, 8), np.int32)))
 
 
-def test_attached_files_are_read_by_name_and_not_unpacked(tmp_path: Path) -> None:
+def test_attached_files_are_read_by_name_and_not_unpacked(tmp_path):
     file = tmp_path / "inner" / "model.tflite"
     make_task("classification").export(file, lengths=[8])
     attach_entries(file, {"../outside": b"a", str(tmp_path / "absolute"): b"a"})
@@ -135,7 +134,7 @@ def test_attached_files_are_read_by_name_and_not_unpacked(tmp_path: Path) -> Non
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_tables_with_pickles(tmp_path: Path) -> None:
+def test_tables_with_pickles(tmp_path):
     ran = tmp_path / "ran"
     content = pickle.dumps(Touch(ran))
     fields = {b"ARROW:extension:name": b"arrow.py_extension_type", b"ARROW:extension:metadata": content}

@@ -1,7 +1,6 @@
 """The families of Hugging Face: their answers, and their files, bit by bit; no tokenizer, so any Keras backend."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,11 +30,11 @@ OUTPUTS = {
 SHAPE = {"num_layers": 2, "hidden_size": 8, "num_heads": 2, "intermediate_size": 12, "vocabulary_size": 30}
 
 
-def head_of(file: Path) -> str:
+def head_of(file):
     return next(ending for ending in (*OUTPUTS, "ForQuestionAnswering") if file.stem.endswith(ending))
 
 
-def unpack(file: Path, folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
+def unpack(file, folder):
     """The folder that transformers wrote, and all else that the file holds."""
     content = dict(np.load(file))
     folder.mkdir()

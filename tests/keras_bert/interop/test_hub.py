@@ -10,7 +10,7 @@ import pytest
 
 from keras_bert.core.folders import WEIGHT_FILES
 from keras_bert.interop.hub import HubAddress, choose_weights, fetch_checkpoint, find_checkpoint
-from tests.hub import Hub, hub, hub_variables
+from tests.hub import hub, hub_variables
 from tests.keras_bert.interop.checkpoints import GOLDEN
 from tests.processes import running, wait_for
 
@@ -43,11 +43,11 @@ READ = [
 ]
 
 
-def names_in(folder: Path) -> list[str]:
+def names_in(folder):
     return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
 
 
-def fails(address: str, error: type[Exception] = ValueError) -> str:
+def fails(address, error=ValueError):
     with pytest.raises(error) as caught:
         fetch_checkpoint(address)
     message = str(caught.value)
@@ -55,7 +55,7 @@ def fails(address: str, error: type[Exception] = ValueError) -> str:
     return message
 
 
-def test_the_files_that_are_read_come_into_the_cache_of_the_hub_and_stay(hub: Hub) -> None:
+def test_the_files_that_are_read_come_into_the_cache_of_the_hub_and_stay(hub):
     commit = hub.add(NAME, FILES).branches["main"]
     folder = fetch_checkpoint(ADDRESS)
     assert names_in(folder) == READ
@@ -73,7 +73,7 @@ def test_the_files_that_are_read_come_into_the_cache_of_the_hub_and_stay(hub: Hu
     assert len(hub.downloads()) == count
 
 
-def test_tokens_go_to_the_hub_and_not_to_its_storage(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_go_to_the_hub_and_not_to_its_storage(hub, monkeypatch):
     hub.add(NAME, FILES, needs="hf_secret")
     assert fails(ADDRESS) == (
         f"{ADDRESS} must be a repository that exists and is open to you, the hub says 401; a private one needs "
@@ -88,7 +88,7 @@ def test_tokens_go_to_the_hub_and_not_to_its_storage(hub: Hub, monkeypatch: pyte
     assert not any("Authorization" in headers for headers in large)
 
 
-def test_gated_repositories_missing_ones_and_missing_revisions_are_one_line(hub: Hub) -> None:
+def test_gated_repositories_missing_ones_and_missing_revisions_are_one_line(hub):
     hub.add(NAME, FILES, needs="hf_secret", gated=True)
     assert fails(ADDRESS).endswith(
         f" is gated: ask for access on {hub.url}/{NAME}, and set HF_TOKEN to a token of that account"
@@ -99,7 +99,7 @@ def test_gated_repositories_missing_ones_and_missing_revisions_are_one_line(hub:
     assert "got hf://spaces/ann/x" in fails("hf://spaces/ann/x")
 
 
-def test_a_cut_download_goes_on_where_it_was_cut(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cut_download_goes_on_where_it_was_cut(hub, monkeypatch):
     hub.add(NAME, FILES)
     monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None)
     monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 100)
@@ -109,13 +109,13 @@ def test_a_cut_download_goes_on_where_it_was_cut(hub: Hub, monkeypatch: pytest.M
     assert ranges[:4] == [None, None, "bytes=1000-", "bytes=3000-"]
 
 
-def test_a_busy_hub_is_one_line(hub: Hub) -> None:
+def test_a_busy_hub_is_one_line(hub):
     hub.add(NAME, FILES)
     hub.busy = 100
     assert fails(ADDRESS).startswith(f"the hub must be reachable for {ADDRESS}, got 429 Too Many Requests")
 
 
-def test_two_killed_downloads_are_continued(hub: Hub, tmp_path: Path) -> None:
+def test_two_killed_downloads_are_continued(hub, tmp_path):
     hub.add(NAME, FILES)
     code = "from huggingface_hub import constants; constants.DOWNLOAD_CHUNK_SIZE = 100; "
     code += f"from keras_bert.interop.hub import fetch_checkpoint; fetch_checkpoint({ADDRESS!r})"
@@ -136,7 +136,7 @@ def test_two_killed_downloads_are_continued(hub: Hub, tmp_path: Path) -> None:
     assert (fetch_checkpoint(ADDRESS) / "model.safetensors").read_bytes() == FILES["model.safetensors"]
 
 
-def test_a_damaged_file_is_refused_and_comes_again(hub: Hub) -> None:
+def test_a_damaged_file_is_refused_and_comes_again(hub):
     hub.add(NAME, FILES)
     hub.damages = 1
     message = fails(ADDRESS)
@@ -145,7 +145,7 @@ def test_a_damaged_file_is_refused_and_comes_again(hub: Hub) -> None:
     assert (fetch_checkpoint(ADDRESS) / "model.safetensors").read_bytes() == FILES["model.safetensors"]
 
 
-def test_a_branch_moves_and_a_commit_stays(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_branch_moves_and_a_commit_stays(hub, monkeypatch):
     repository = hub.add(NAME, FILES)
     first = fetch_checkpoint(ADDRESS)
     repository.commit({**FILES, "vocab.txt": b"[PAD]\nnew\n"})
@@ -155,7 +155,7 @@ def test_a_branch_moves_and_a_commit_stays(hub: Hub, monkeypatch: pytest.MonkeyP
     assert hub.downloads().count("model.safetensors") == 1
 
 
-def test_what_is_cached_needs_no_network(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_cached_needs_no_network(hub, monkeypatch):
     hub.add(NAME, FILES)
     folder = fetch_checkpoint(ADDRESS)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
@@ -165,9 +165,7 @@ def test_what_is_cached_needs_no_network(hub: Hub, monkeypatch: pytest.MonkeyPat
     assert len(hub.requests) == count
 
 
-def test_without_a_network_single_cached_files_are_not_the_whole_repository(
-    hub: Hub, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_network_single_cached_files_are_not_the_whole_repository(hub, monkeypatch):
     from huggingface_hub import hf_hub_download
 
     hub.add(NAME, FILES)
@@ -183,7 +181,7 @@ def test_without_a_network_single_cached_files_are_not_the_whole_repository(
     assert fetch_checkpoint(ADDRESS) == folder
 
 
-def test_the_folder_of_an_address_is_the_checkpoint(hub: Hub) -> None:
+def test_the_folder_of_an_address_is_the_checkpoint(hub):
     inner = {f"checkpoint-500/{name}": content for name, content in FILES.items()}
     inner["checkpoint-500/model.safetensors"] = b"other weights"
     repository = hub.add(NAME, {**FILES, **inner})
@@ -199,12 +197,12 @@ def test_the_folder_of_an_address_is_the_checkpoint(hub: Hub) -> None:
     assert fails(f"{ADDRESS}@feature/x").endswith("a branch with a slash is written @a%2Fb")
 
 
-def test_a_commit_that_is_gone_names_the_option_that_looks_for_another(hub: Hub) -> None:
+def test_a_commit_that_is_gone_names_the_option_that_looks_for_another(hub):
     hub.add(NAME, FILES)
     assert fails(f"{ADDRESS}@{'0' * 40}").endswith("--refresh looks for the present one")
 
 
-def test_a_cache_that_cannot_be_written_is_one_line(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_cannot_be_written_is_one_line(hub, tmp_path, monkeypatch):
     hub.add(NAME, FILES)
     (tmp_path / "file").write_text("")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "file" / "hub"))
@@ -213,7 +211,7 @@ def test_a_cache_that_cannot_be_written_is_one_line(hub: Hub, tmp_path: Path, mo
     assert message.endswith("HF_HOME names another")
 
 
-def test_a_repository_without_weights_says_what_it_has(hub: Hub) -> None:
+def test_a_repository_without_weights_says_what_it_has(hub):
     hub.add(NAME, {name: FILES[name] for name in ("config.json", "onnx/model.onnx", "tf_model.h5", "vocab.txt")})
     assert fails(ADDRESS) == (
         f"{ADDRESS} must hold weights in {' or '.join(WEIGHT_FILES)}, got onnx/model.onnx, tf_model.h5"
@@ -225,7 +223,7 @@ def test_a_repository_without_weights_says_what_it_has(hub: Hub) -> None:
 
 
 @pytest.mark.parametrize("kind", ["NewModel", "bert"])
-def test_code_of_a_repository_is_named_and_never_fetched(hub: Hub, kind: str) -> None:
+def test_code_of_a_repository_is_named_and_never_fetched(hub, kind):
     config = {"model_type": kind, "auto_map": {"AutoModel": "modeling.NewModel"}}
     hub.add(NAME, {**FILES, "config.json": json.dumps(config).encode(), "modeling.py": b"raise SystemExit"})
     message = fails(ADDRESS)
@@ -246,7 +244,7 @@ def test_code_of_a_repository_is_named_and_never_fetched(hub: Hub, kind: str) ->
         (["0_Transformer/pytorch_model.bin", "onnx/model.safetensors"], ["0_Transformer/pytorch_model.bin"]),
     ],
 )
-def test_one_kind_of_weights_is_chosen(names: list[str], expected: list[str]) -> None:
+def test_one_kind_of_weights_is_chosen(names, expected):
     assert choose_weights(names) == expected
 
 
@@ -260,13 +258,11 @@ def test_one_kind_of_weights_is_chosen(names: list[str], expected: list[str]) ->
         "hf://datasets/a/b@refs/pr/1/x.csv",
     ],
 )
-def test_addresses_are_written_as_they_are_read(address: str) -> None:
+def test_addresses_are_written_as_they_are_read(address):
     assert str(HubAddress.parse(address)) == address
 
 
-def test_a_folder_of_the_name_wins_and_says_so(
-    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_folder_of_the_name_wins_and_says_so(hub, tmp_path, monkeypatch, caplog):
     monkeypatch.chdir(tmp_path)
     hub.add(NAME, FILES)
     assert find_checkpoint(NAME).parent.name == "snapshots"
@@ -279,7 +275,7 @@ def test_a_folder_of_the_name_wins_and_says_so(
         find_checkpoint("ann/none")
 
 
-def test_a_checkpoint_of_the_hub_is_that_of_its_folder(hub: Hub) -> None:
+def test_a_checkpoint_of_the_hub_is_that_of_its_folder(hub):
     hub.add(NAME, GOLDEN / "hugging_face_classification")
     from keras_bert.interop.hugging_face import read_model
 
@@ -293,7 +289,7 @@ def test_a_checkpoint_of_the_hub_is_that_of_its_folder(hub: Hub) -> None:
         ("saved_model.pb", ["assets.extra/digest.json", "variables/variables.index"]),
     ],
 )
-def test_a_file_of_a_model_comes_with_what_it_is_loaded_from(hub: Hub, path: str, beside: list[str]) -> None:
+def test_a_file_of_a_model_comes_with_what_it_is_loaded_from(hub, path, beside):
     settings = ["metrics.json", "task.json", "tokenizer.json", "vocab.txt"]
     others = ["README.md", "model.keras", "other/task.json", "transformers_js/onnx/model_fp16.onnx"]
     hub.add(

@@ -1,7 +1,6 @@
 """LoRA in peft's format: its answers, its files bit by bit, and what is refused."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ REFERENCE = dict(np.load(GOLDEN / "peft.npz"))
 LABELS = ["bad", "so-so", "good"]
 
 
-def write(folder: Path, config: str, shapes: str, names: tuple[str, str]) -> None:
+def write(folder, config, shapes, names):
     folder.mkdir()
     (folder / names[0]).write_text(str(REFERENCE[config]))
     tensors = {name: draw(name, shape) for name, shape in json.loads(str(REFERENCE[shapes])).items()}

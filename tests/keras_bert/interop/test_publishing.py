@@ -1,11 +1,9 @@
 """A model on the hub: one commit with all of its files, and none where nothing has changed."""
 
-from pathlib import Path
-
 import pytest
 
 from keras_bert.interop.publishing import publish
-from tests.hub import Hub, hub
+from tests.hub import hub
 
 __all__ = ["hub"]
 
@@ -29,21 +27,19 @@ MISLEADING = (
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     for name, content in FILES.items():
         (tmp_path / "model" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "model" / name).write_text(content)
     return tmp_path / "model"
 
 
-def published(hub: Hub) -> dict[str, bytes]:
+def published(hub):
     repository = hub.repositories[f"models/{NAME}"]
     return repository.commits[repository.branches["main"]]
 
 
-def test_all_files_come_in_one_commit_and_the_same_files_in_none(
-    hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_files_come_in_one_commit_and_the_same_files_in_none(hub, folder, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_write")
     first = publish(folder, f"hf://{NAME}", message="Publish 1")
     repository = hub.repositories[f"models/{NAME}"]
@@ -56,9 +52,7 @@ def test_all_files_come_in_one_commit_and_the_same_files_in_none(
     assert repository.needs == "hf_write"
 
 
-def test_a_later_version_replaces_the_models_and_keeps_what_is_of_others(
-    hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_later_version_replaces_the_models_and_keeps_what_is_of_others(hub, folder, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_write")
     publish(folder, NAME, private=False)
     repository = hub.repositories[f"models/{NAME}"]
@@ -71,8 +65,8 @@ def test_a_later_version_replaces_the_models_and_keeps_what_is_of_others(
     assert set(published(hub)) == {*FILES, *others} - {".hidden"}
 
 
-def test_what_cannot_be_published_is_one_line(hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(folder: Path, address: str) -> str:
+def test_what_cannot_be_published_is_one_line(hub, folder, monkeypatch):
+    def fails(folder, address):
         with pytest.raises(ValueError, match=r"^[^\n]*$") as caught:
             publish(folder, address)
         return str(caught.value)

@@ -14,14 +14,14 @@ from keras_bert.metrics.calibration import (
 )
 
 
-def sampled(logits: np.ndarray, seed: int = 0) -> np.ndarray:
+def sampled(logits, seed=0):
     """Labels that are as likely as the logits say."""
     chance = np.random.default_rng(seed).random(len(logits))
     return (probabilities(logits).cumsum(axis=1) < chance[:, None]).sum(axis=1)
 
 
 @pytest.mark.parametrize("margin", [0.5, 2.0, 5.0])
-def test_of_two_labels_with_one_margin_the_temperature_is_known(margin: float) -> None:
+def test_of_two_labels_with_one_margin_the_temperature_is_known(margin):
     """With 3 of 4 right, the best probability is 3/4: margin / T = log 3."""
     logits = np.array([[margin, 0.0]] * 8, np.float32)
     truth = np.array([0, 0, 0, 1] * 2)
@@ -31,7 +31,7 @@ def test_of_two_labels_with_one_margin_the_temperature_is_known(margin: float) -
     assert likelihood_loss(logits, truth, temperature) == pytest.approx(-0.75 * np.log(0.75) - 0.25 * np.log(0.25))
 
 
-def test_logits_that_are_too_large_by_a_factor_are_divided_by_it() -> None:
+def test_logits_that_are_too_large_by_a_factor_are_divided_by_it():
     logits = np.random.default_rng(1).normal(scale=2, size=(500, 4))
     truth = sampled(logits)
     temperature = find_temperature(logits, truth)
@@ -40,7 +40,7 @@ def test_logits_that_are_too_large_by_a_factor_are_divided_by_it() -> None:
     assert near[1] < min(near[0], near[2])
 
 
-def test_calibrated_sets_and_temperatures_of_one() -> None:
+def test_calibrated_sets_and_temperatures_of_one():
     """Every pair of labels stands there as often as the logits say it does."""
     logits = np.log(np.repeat([[0.9, 0.1], [0.6, 0.4]], [10, 5], axis=0))
     truth = np.array([0] * 9 + [1] + [0] * 3 + [1] * 2)
@@ -55,13 +55,13 @@ def test_calibrated_sets_and_temperatures_of_one() -> None:
 
 
 @pytest.mark.parametrize("truth", [[0, 0, 0], [1, 1, 1], [0, 1, 0]])
-def test_where_the_likelihood_has_no_peak_there_is_no_temperature(truth: list[int]) -> None:
+def test_where_the_likelihood_has_no_peak_there_is_no_temperature(truth):
     logits = np.array([[2.0, 0.0], [1.0, 0.0], [3.0, 0.0]])
     logits = logits if truth != [0, 1, 0] else np.zeros((3, 2))
     assert find_temperature(logits, np.array(truth)) is None
 
 
-def test_the_error_is_that_of_its_formula_and_bins_are_closed_above() -> None:
+def test_the_error_is_that_of_its_formula_and_bins_are_closed_above():
     random = np.random.default_rng(2)
     confidences = np.append(random.uniform(0.3, 1.0, 200), [1 / 15, 10 / 15, 1.0])
     right = random.random(len(confidences)) < 0.7
@@ -80,7 +80,7 @@ def test_the_error_is_that_of_its_formula_and_bins_are_closed_above() -> None:
     assert bins[14] == (1, 1.0, 0.0)
 
 
-def test_the_smallest_threshold_that_reaches_a_share() -> None:
+def test_the_smallest_threshold_that_reaches_a_share():
     confidences = np.array([0.9, 0.5, 0.8, 0.6, 0.7])
     right = np.array([True, True, True, True, False])
     # From the most confident on: 1, 1, 2/3, 3/4, 4/5 are right.

@@ -35,7 +35,7 @@ def path(model, tmp_path_factory):
     return path
 
 
-def load_run_save(source: str, target: str, results: str) -> None:
+def load_run_save(source, target, results):
     """What the fresh process does."""
     model = load_model(Path(source))
     np.savez(results, **model(INPUTS))
@@ -114,7 +114,7 @@ def test_flipped_bytes_missing_files_and_code_are_refused(path, tmp_path):
         load_model(tmp_path / "model.keras")
 
 
-def import_all_layers() -> None:
+def import_all_layers():
     """What a fresh process does."""
     for package in (families, layers):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):

@@ -2,14 +2,12 @@
 
 import dataclasses
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import keras_bert
-from components.artifacts.standard import Model, TaskExamples
+from components.artifacts.standard import Model
 from components.distill import distill
 from components.examples.registry import TASK_ROWS, read_rows
 from components.fine_tune import fine_tune
@@ -22,7 +20,6 @@ from keras_bert.options.compression import Imitation, Student
 from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.training import Training
 from keras_bert.recipes.fit import tune_task
-from keras_bert.tasks.base import Task
 from keras_bert.training.masks import Masks
 from tests.components import tuning_job
 from tests.components.tuning_job import QUANTIZATION, Line
@@ -32,12 +29,12 @@ Lines = Callable[[str], Line]
 
 # The last batch of an epoch is not full.
 TRAINING = Training(epochs=1.5, batch_size=16, learning_rate=1e-3, seed=5, xla="off")
-NOTEBOOK: dict[str, Any] = {**vars(TRAINING), "verbose": 0}
+NOTEBOOK = {**vars(TRAINING), "verbose": 0}
 # Metrics of the task and of the file that `export` writes may differ by this.
 ROUNDING = {"rel": 0.3, "abs": 0.4}
 
 
-def columns_of(examples: TaskExamples) -> list[list[Any]]:
+def columns_of(examples):
     """The training rows as a notebook has them, in their order."""
     task, rows = examples.features()["task"], read_rows(examples, "train")
     if task == "question_answering":
@@ -51,7 +48,7 @@ def columns_of(examples: TaskExamples) -> list[list[Any]]:
     return [[row[0] for row in rows], answers]
 
 
-def assert_equal(made: Task, artifact: Model, examples: TaskExamples) -> None:
+def assert_equal(made, artifact, examples):
     """Each weight has the same bits, and the ranges of activations and the tuned settings are the same.
 
     Tuning must run eagerly where the step did: a compiled model rounds differently.
@@ -66,7 +63,7 @@ def assert_equal(made: Task, artifact: Model, examples: TaskExamples) -> None:
 
 
 @pytest.mark.parametrize("name", long_but(("classification", "retrieval"), TASK_ROWS))
-def test_every_task_is_fitted_distilled_pruned_quantized_and_exported(line: Lines, tmp_path: Path, name: str) -> None:
+def test_every_task_is_fitted_distilled_pruned_quantized_and_exported(line, tmp_path, name):
     artifacts = line(name)
     examples = artifacts.examples
     if name == "retrieval":  # rows in memory have no negatives
@@ -111,9 +108,7 @@ def test_every_task_is_fitted_distilled_pruned_quantized_and_exported(line: Line
         pytest.param(Student(embedding_rank=4), Imitation(attentions=1.0), marks=pytest.mark.long),
     ],
 )
-def test_students_of_other_shapes_are_distilled_alike(
-    line: Lines, tmp_path: Path, shape: Student, imitation: Imitation
-) -> None:
+def test_students_of_other_shapes_are_distilled_alike(line, tmp_path, shape, imitation):
     artifacts, student = line("multi_label"), Model(tmp_path / "student")
     losses = {"imitation": imitation, "examples": artifacts.examples, "training": TRAINING}
     with tuning_job.eagerly():

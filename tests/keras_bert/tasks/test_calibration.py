@@ -1,8 +1,6 @@
 """What a folder says of its files' probabilities."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,12 +8,12 @@ from keras_bert.tasks.calibration import Calibration, calibration_of, read_calib
 from tests.keras_bert.export.word_tasks import make_task
 
 
-def read(folder: Path, content: Any) -> Calibration:
+def read(folder, content):
     (folder / "metrics.json").write_text(json.dumps(content))
     return read_calibration(folder / "metrics.json")
 
 
-def test_what_is_saved_can_be_read(tmp_path: Path) -> None:
+def test_what_is_saved_can_be_read(tmp_path):
     task = make_task("classification")
     task.calibration = Calibration(1.5, 0.0)
     task.save_settings(tmp_path)
@@ -26,7 +24,7 @@ def test_what_is_saved_can_be_read(tmp_path: Path) -> None:
             task.save_settings(tmp_path)
 
 
-def test_temperature_and_threshold_are_read_and_damaged_files_refused(tmp_path: Path) -> None:
+def test_temperature_and_threshold_are_read_and_damaged_files_refused(tmp_path):
     calibration = read(tmp_path, {"calibration": {"temperature": 1.5, "threshold": 0.75, "min_precision": 0.9}})
     assert calibration == Calibration(1.5, 0.75)
     assert [calibration.is_sure(probability) for probability in (0.74, 0.75, 1.0)] == [False, True, True]
@@ -45,7 +43,7 @@ def test_temperature_and_threshold_are_read_and_damaged_files_refused(tmp_path: 
         {"calibration": {"temperature": None, "min_precision": 0.9, "threshold": None}},
     ],
 )
-def test_what_says_nothing_leaves_all_as_it_is(tmp_path: Path, content: Any) -> None:
+def test_what_says_nothing_leaves_all_as_it_is(tmp_path, content):
     assert read(tmp_path, content) == Calibration(1.0, None)
     assert Calibration().is_sure(0.01)
 
@@ -67,11 +65,11 @@ def test_what_says_nothing_leaves_all_as_it_is(tmp_path: Path, content: Any) -> 
         "",
     ],
 )
-def test_other_values_are_refused(tmp_path: Path, wrong: Any) -> None:
+def test_other_values_are_refused(tmp_path, wrong):
     with pytest.raises(ValueError, match=r"metrics\.json: calibration must hold a positive temperature and "):
         read(tmp_path, {"calibration": wrong})
 
 
-def test_refuses_temperatures_that_make_logits_infinite(tmp_path: Path) -> None:
+def test_refuses_temperatures_that_make_logits_infinite(tmp_path):
     with pytest.raises(ValueError, match=r"metrics\.json: calibration\.temperature must be at least 1e-30, got "):
         read(tmp_path, {"calibration": {"temperature": 1e-320}})

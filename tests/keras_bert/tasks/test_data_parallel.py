@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(keras.backend.backend() != "jax", reason="keras.
 DEVICES = 8
 
 
-def make_classifier() -> keras.Model:
+def make_classifier():
     from keras_bert.core.config import EncoderConfig
     from keras_bert.models.encoder import build_encoder
     from keras_bert.tasks.classification import build_classifier
@@ -26,13 +26,13 @@ def make_classifier() -> keras.Model:
     return build_classifier(build_encoder(config), 2, dropout=0.0)
 
 
-def rows(count: int = 64) -> tuple[dict[str, np.ndarray], np.ndarray]:
+def rows(count=64):
     ids = np.random.default_rng(0).integers(5, 30, (count, 8)).astype("int32")
     zeros = np.zeros_like(ids)
     return {"token_ids": ids, "segment_ids": zeros, "padding_mask": zeros + 1}, (ids[:, 1] > 17).astype("int32")
 
 
-def train_in_this_process(file: str, parallel: str) -> None:
+def train_in_this_process(file, parallel):
     """Trains for four steps; writes the number of devices that hold a batch, and the weights."""
     import jax
 
@@ -48,7 +48,7 @@ def train_in_this_process(file: str, parallel: str) -> None:
     np.savez(file, *model.get_weights())
 
 
-def train(folder: Path, parallel: str) -> tuple[dict, list[np.ndarray]]:
+def train(folder, parallel):
     file = folder / f"{parallel}.npz"
     environment = {**os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={DEVICES}"}
     code = f"import sys; from {__name__} import train_in_this_process as run; run(*sys.argv[1:])"
@@ -57,7 +57,7 @@ def train(folder: Path, parallel: str) -> tuple[dict, list[np.ndarray]]:
         return json.loads(file.with_suffix(".json").read_text()), list(arrays.values())
 
 
-def test_eight_devices_train_like_one(tmp_path: Path) -> None:
+def test_eight_devices_train_like_one(tmp_path):
     one, weights_of_one = train(tmp_path, "no")
     eight, weights_of_eight = train(tmp_path, "yes")
     assert (one["copies"], eight["copies"]) == (1, DEVICES)
@@ -67,7 +67,7 @@ def test_eight_devices_train_like_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("platform", ["cuda", "tpu"])
-def test_a_step_is_lowered_for_other_devices(platform: str) -> None:
+def test_a_step_is_lowered_for_other_devices(platform):
     """Forward and backward pass as StableHLO; compiling it to a binary needs the device's own compiler."""
     import jax
     from jax import export

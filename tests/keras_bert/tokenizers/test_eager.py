@@ -1,15 +1,13 @@
 """Tokenizers in NumPy give the rows of those in TensorFlow."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
 import tokenizers
 
-from keras_bert.options.data import Lowercasing
-from keras_bert.tokenizers.base import BaseTokenizer, count_kept_tokens
+from keras_bert.tokenizers.base import count_kept_tokens
 from keras_bert.tokenizers.loading import load_eager_tokenizer, load_tokenizer
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 from keras_bert.tokenizers.tokenizer import Tokenizer
@@ -18,12 +16,12 @@ from tests.golden.hard_texts import LONG, VOCABULARY, WORDS
 from tests.keras_bert.tokenizers import subwords
 
 
-def both(tokenizer: BaseTokenizer, folder: Path) -> tuple[BaseTokenizer, BaseTokenizer]:
+def both(tokenizer, folder):
     tokenizer.save(folder)
     return load_tokenizer(folder), load_eager_tokenizer(folder)
 
 
-def assert_same_rows(one: BaseTokenizer, other: BaseTokenizer, texts: list[str]) -> None:
+def assert_same_rows(one, other, texts):
     assert other.tokenize(texts).to_list() == one.tokenize(texts).to_list()
     for pairs in (None, [*texts[1:], texts[0]]):
         for options in ({"max_length": 16}, {"max_length": 200, "pad_to_longest": True}):
@@ -34,9 +32,7 @@ def assert_same_rows(one: BaseTokenizer, other: BaseTokenizer, texts: list[str])
                 assert rows[name].dtype == np.int32
 
 
-def test_marks_in_texts_that_are_read_as_letters_are_named_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_marks_in_texts_that_are_read_as_letters_are_named_once(tmp_path, caplog):
     for tokenizer in both(Tokenizer([*PIECES, "[ENT]"], True), tmp_path):
         caplog.clear()
         tokenizer.encode(["a [MASK] b", "[1] <b> [NONE]"], max_length=8)
@@ -47,10 +43,10 @@ def test_marks_in_texts_that_are_read_as_letters_are_named_once(
         assert starts == ["a text holds [ENT]", "a text holds [SEP]"]
 
 
-def test_threads_may_find_the_same_marks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_may_find_the_same_marks_at_once(monkeypatch):
     tokenizer, names = Tokenizer([*PIECES, "[ENT]"], True), []
 
-    def warn(_: str, name: str) -> None:
+    def warn(_, name):
         names.append(name)
         tokenizer.encode(["[ENT] [SEP]"], max_length=8)
 
@@ -60,12 +56,12 @@ def test_threads_may_find_the_same_marks_at_once(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("lowercase", [True, False, "keep_accents"])
-def test_word_pieces_of_all_of_unicode(lowercase: Lowercasing, tmp_path: Path) -> None:
+def test_word_pieces_of_all_of_unicode(lowercase, tmp_path):
     assert_same_rows(*both(Tokenizer(PIECES, lowercase), tmp_path), make_strings(seed=9)[::4])
 
 
 @pytest.mark.parametrize("lowercase", [True, False, "keep_accents"])
-def test_word_pieces_of_hard_texts(lowercase: Lowercasing, tmp_path: Path) -> None:
+def test_word_pieces_of_hard_texts(lowercase, tmp_path):
     one, other = both(Tokenizer(VOCABULARY, lowercase), tmp_path)
     assert_same_rows(one, other, [*WORDS, *LONG])
     # Marks out of order have other places in the reference: decision 0008.
@@ -76,7 +72,7 @@ def test_word_pieces_of_hard_texts(lowercase: Lowercasing, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_subwords(kind: str, tmp_path: Path) -> None:
+def test_subwords(kind, tmp_path):
     one, other = both(SubwordTokenizer(json.loads(getattr(subwords, kind)())), tmp_path)
     texts = [*subwords.TEXTS, "", "  ", *make_strings(seed=3)[:200]]
     assert_same_rows(one, other, texts)
@@ -85,7 +81,7 @@ def test_subwords(kind: str, tmp_path: Path) -> None:
     assert other.tokenize_words(["old", "cow"]).to_list() == one.tokenize_words(["old", "cow"]).to_list()
 
 
-def test_texts_that_cannot_be_encoded(tmp_path: Path) -> None:
+def test_texts_that_cannot_be_encoded(tmp_path):
     for tokenizer in both(Tokenizer(PIECES, lowercase=True), tmp_path):
         for texts, pairs, length, message in (
             ("abc", None, 8, "texts must be a list of texts"),

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from keras_bert.tokenizers.learning import learn_subwords
@@ -20,7 +18,7 @@ def test_pieces_of_texts(kind):
     assert (learnt.pad_id, learnt.between, learnt.second_segment) == ((1, 2, 1) if kind == "bpe" else (0, 1, 1))
 
 
-def learn(file: Path) -> None:
+def learn(file):
     """What the other process does."""
     file.write_text("\n".join(learn_subwords(TEXTS * 50, "bpe", 300, lowercase=False).vocabulary))
 

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-from typing import Any
 
 import numpy as np
 import pytest
@@ -252,7 +251,7 @@ _SPLIT = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPr
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_released_kinds_are_known(kind: str) -> None:
+def test_released_kinds_are_known(kind):
     assert find_copy_obstacle(content(kind)) == ""
 
 
@@ -276,11 +275,11 @@ def test_released_kinds_are_known(kind: str) -> None:
         ({"model": {**content("bpe")["model"], "vocab": {}}}, "need a token for each of the 256 bytes"),
     ],
 )
-def test_an_unknown_part_is_named(change: dict[str, Any], message: str) -> None:
+def test_an_unknown_part_is_named(change, message):
     assert message in find_copy_obstacle({**content("bpe"), **change})
 
 
-def test_steps_are_objects_and_bytes_have_the_characters_of_the_library() -> None:
+def test_steps_are_objects_and_bytes_have_the_characters_of_the_library():
     with pytest.raises(ValueError, match="must hold objects for steps, got 7"):
         find_copy_obstacle({**content("bpe"), "normalizer": 7})
     from tokenizers import pre_tokenizers

@@ -128,7 +128,7 @@ VOCABULARIES = sorted(DATA.glob("vocab/*.txt"))
 @pytest.mark.skipif(not PYTHON, reason="needs TRANSFORMERS_PYTHON, an interpreter with tokenizers")
 @pytest.mark.parametrize("text", FILES, ids=lambda file: file.stem)
 @pytest.mark.parametrize("vocabulary", VOCABULARIES, ids=lambda file: file.stem)
-def test_no_line_differs_from_the_reference(vocabulary: Path, text: Path) -> None:
+def test_no_line_differs_from_the_reference(vocabulary, text):
     lines = text.read_bytes().decode(errors="replace").split("\n")
     differences = check(load_vocabulary(vocabulary), PYTHON, lines)
     assert differences.texts == len(lines)
@@ -140,14 +140,14 @@ def test_no_line_differs_from_the_reference(vocabulary: Path, text: Path) -> Non
 @pytest.mark.skipif(not PYTHON, reason="needs TRANSFORMERS_PYTHON, an interpreter with tokenizers")
 @pytest.mark.parametrize("vocabulary", VOCABULARIES, ids=lambda file: file.stem)
 @pytest.mark.parametrize("shape", ["{}", "a{}b", "a {}", "{0}2 x{0}{0}"])
-def test_no_character_differs_from_the_reference(vocabulary: Path, shape: str) -> None:
+def test_no_character_differs_from_the_reference(vocabulary, shape):
     texts = [shape.format(chr(place)) for place in range(0x110000) if not 0xD800 <= place < 0xE000]
     differences = check(load_vocabulary(vocabulary), PYTHON, texts)
     assert (differences.ids, differences.offsets) == (0, 0)
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
-def test_blocks_that_stay_have_no_character_that_changes(lowercase: bool) -> None:
+def test_blocks_that_stay_have_no_character_that_changes(lowercase):
     blocks = [range(start, start + 64) for start in range(0, 0x20000, 64) if not 0xD800 <= start < 0xE000]
     staying = [block for block in blocks if stays(block, lowercase)]
     assert len(staying) > 0.5 * len(blocks)
@@ -156,5 +156,5 @@ def test_blocks_that_stay_have_no_character_that_changes(lowercase: bool) -> Non
 
 
 @pytest.mark.parametrize("code_point", [0, 0x41, 0xA0, 0xAD, 0xE9, 0x301, 0xFFFD, *list(LATER_LOWER_CASE)[:1]])
-def test_one_that_changes_is_enough(code_point: int) -> None:
+def test_one_that_changes_is_enough(code_point):
     assert not stays(range(code_point, code_point + 2), True)

@@ -1,7 +1,5 @@
 """Checks without a GPU that a training step can run on one: kernels and XLA lowering."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -62,7 +60,7 @@ def batch_for(model, length=16):
 @pytest.mark.long
 @pytest.mark.parametrize("xla", ["off", "parts"])
 @pytest.mark.parametrize("file", MODELS, ids=[file.stem for file in MODELS])
-def test_no_operation_of_a_step_lacks_a_kernel_for_gpus(file: Path, xla: str, tmp_path: Path):
+def test_no_operation_of_a_step_lacks_a_kernel_for_gpus(file, xla, tmp_path):
     folder, _ = unpack(file, tmp_path / "theirs")
     model = build_classifier(read_model(folder), 2, pooling="mean")
     for precision in ("float32", "bfloat16"):
@@ -83,7 +81,7 @@ def test_the_registry_names_kernels_of_gpus():
 
 
 @pytest.mark.parametrize("platform", ["GPU", "TPU"])
-def test_xla_lowers_both_passes_for_gpus(platform: str):
+def test_xla_lowers_both_passes_for_gpus(platform):
     """XLA can lower every operation for GPUs; compiling to a binary needs a GPU.
 
     The wheel has no XLA kernels for TPUs. Weights are arguments, as variables can only be lowered for local devices.

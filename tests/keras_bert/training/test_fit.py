@@ -2,14 +2,12 @@
 
 import functools
 import random
-from typing import Any
 
 import keras
 import numpy as np
 import pytest
 
 import keras_bert
-from keras_bert.tasks.base import Task
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.multi_label import MultiLabelClassification
@@ -23,23 +21,23 @@ pytestmark = pytest.mark.usefixtures("eager")
 
 TEXTS = ["good film", "a bad film", "very good", "bad", "a good film", "very bad film"]
 LABELS = ["good", "bad"] * 3
-QUICK: dict[str, Any] = {"batch_size": 3, "xla": "off", "precision": "float32", "verbose": 0, "epochs": 1}
+QUICK = {"batch_size": 3, "xla": "off", "precision": "float32", "verbose": 0, "epochs": 1}
 
 
-def classifier(**changes: Any) -> Classification:
+def classifier(**changes):
     return Classification.build(make_encoder(**changes), make_tokenizer(), labels=["bad", "good"], max_length=8)
 
 
-def weights_of(task: Task) -> list[Any]:
+def weights_of(task):
     return [weight.numpy() for weight in task.model.weights]
 
 
-def assert_equal_weights(one: Any, other: Any) -> None:
+def assert_equal_weights(one, other):
     for weight, expected in zip(one, other, strict=True):
         np.testing.assert_array_equal(weight, expected)
 
 
-def test_scores_of_several_labels_use_the_thresholds_of_the_task() -> None:
+def test_scores_of_several_labels_use_the_thresholds_of_the_task():
     task = MultiLabelClassification.build(make_encoder(), make_tokenizer(), labels=["a", "b"], max_length=8)
     task.model.get_layer("classifier").kernel.assign(np.zeros((16, 2)))
     task.model.get_layer("classifier").bias.assign([-1.0, 1.0])  # probabilities 0.27 and 0.73
@@ -49,7 +47,7 @@ def test_scores_of_several_labels_use_the_thresholds_of_the_task() -> None:
         assert keras_bert.evaluate(task, *rows)["micro_f1"] == pytest.approx(expected)
 
 
-def test_class_weights_are_numbers_in_any_array_or_belong_to_labels() -> None:
+def test_class_weights_are_numbers_in_any_array_or_belong_to_labels():
     start, results = classifier(), []
     for class_weights in ([1.0, 3.0], np.array([1.0, 3.0]), {"good": 3.0}):
         task = classifier()
@@ -65,10 +63,10 @@ def test_class_weights_are_numbers_in_any_array_or_belong_to_labels() -> None:
         with pytest.raises((TypeError, ValueError), match=message):
             classifier().fit(TEXTS, LABELS, class_weights=class_weights, **QUICK)
     with pytest.raises(ValueError, match="class_weights must be numbers in the order of the labels, not a dictionary"):
-        classifier().objective({1: 0.1, 2: 0.9})  # type: ignore[arg-type]
+        classifier().objective({1: 0.1, 2: 0.9})
 
 
-def test_equal_seeds_give_equal_weights_and_students() -> None:
+def test_equal_seeds_give_equal_weights_and_students():
     encoder, results = make_encoder(dropout=0.1), {}
     start = encoder.get_weights()
     for run, seed in enumerate((0, 0, 1)):
@@ -87,7 +85,7 @@ def test_equal_seeds_give_equal_weights_and_students() -> None:
         assert not any(np.array_equal(*weights) for weights in kernels)
 
 
-def test_a_head_with_weights_of_the_user_is_not_drawn_again() -> None:
+def test_a_head_with_weights_of_the_user_is_not_drawn_again():
     task = classifier()
     head = task.model.get_layer("classifier").kernel
     head.assign(np.full(head.shape, 3.0))
@@ -95,12 +93,12 @@ def test_a_head_with_weights_of_the_user_is_not_drawn_again() -> None:
     np.testing.assert_allclose(head, 3.0, atol=0.01)
 
 
-def test_settings_of_a_training_are_refused_where_nothing_is_trained() -> None:
+def test_settings_of_a_training_are_refused_where_nothing_is_trained():
     with pytest.raises(ValueError, match=r"quantize\.post_training must be False for epochs, as it trains nothing"):
         keras_bert.quantize(classifier(), TEXTS, post_training=True, epochs=5)
 
 
-def test_numbers_that_float32_makes_equal_are_refused() -> None:
+def test_numbers_that_float32_makes_equal_are_refused():
     task = Regression.build(make_encoder(), make_tokenizer(), max_length=8)
     with pytest.raises(ValueError, match=r"^values must differ by far more than float32 rounds them: subtract an offs"):
         task.fit(TEXTS, [1e9 + number for number in range(6)], **QUICK)
@@ -108,7 +106,7 @@ def test_numbers_that_float32_makes_equal_are_refused() -> None:
         task.examples(TEXTS, values)
 
 
-def test_a_divergence_restores_the_weights_from_before() -> None:
+def test_a_divergence_restores_the_weights_from_before():
     task = classifier()
     task.fit(TEXTS, LABELS, **QUICK)
     before = weights_of(task)
@@ -117,11 +115,11 @@ def test_a_divergence_restores_the_weights_from_before() -> None:
     assert_equal_weights(weights_of(task), before)
 
 
-def test_an_interruption_keeps_the_best_weights_of_the_validation_split(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_keeps_the_best_weights_of_the_validation_split(monkeypatch):
     task = classifier()
-    best: list[Any] = []
+    best = []
 
-    def evaluate(step: TrainingStep, *_: Any) -> dict[str, float]:
+    def evaluate(step, *_):
         if len(best) == 2:
             raise KeyboardInterrupt
         best.append(weights_of(task))
@@ -134,7 +132,7 @@ def test_an_interruption_keeps_the_best_weights_of_the_validation_split(monkeypa
     assert any(not np.array_equal(*weights) for weights in zip(*best, strict=True))
 
 
-def test_zeros_of_a_pruned_model_stay_and_a_calibration_goes() -> None:
+def test_zeros_of_a_pruned_model_stay_and_a_calibration_goes():
     task = classifier(initializer_range=0.02)
     task.calibration = Calibration(2.0, 0.9)
     keras_bert.prune(task, TEXTS, **QUICK)
@@ -149,7 +147,7 @@ def test_zeros_of_a_pruned_model_stay_and_a_calibration_goes() -> None:
 
 
 @pytest.mark.parametrize("change", ["quantized", "adapted"])
-def test_weights_that_another_task_needs_are_not_trained(change: str) -> None:
+def test_weights_that_another_task_needs_are_not_trained(change):
     first = classifier()
     second = Regression.build(first.encoder, make_tokenizer(), max_length=8)
     if change == "quantized":
@@ -174,9 +172,9 @@ def test_weights_that_another_task_needs_are_not_trained(change: str) -> None:
     second.fit(TEXTS, numbers, **QUICK)
 
 
-def test_other_number_formats_and_backends_are_refused_before_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_number_formats_and_backends_are_refused_before_the_first_step(monkeypatch):
     task = classifier()
-    trainings: list[Any] = [task.fit, functools.partial(keras_bert.distill, task, layers=[0])]
+    trainings = [task.fit, functools.partial(keras_bert.distill, task, layers=[0])]
     trainings += [functools.partial(verb, task) for verb in (keras_bert.prune, keras_bert.quantize)]
     for setting, formats in (("floatx", "float16"), ("dtype_policy", "mixed_bfloat16")):
         getattr(keras.config, f"set_{setting}")(formats)

@@ -317,7 +317,7 @@ def test_the_record_of_a_training_that_goes_on(tmp_path):
     assert 0 <= lines[-1]["waiting_share"] <= 1
 
 
-def pretrain_in_a_fresh_process(folder: str, checkpoints: str, name: str) -> None:
+def pretrain_in_a_fresh_process(folder, checkpoints, name):
     """Rows of two lengths with tokens hidden again each epoch, dropout, and batches in two parts."""
     make_deterministic(5)
     model = masked_model()

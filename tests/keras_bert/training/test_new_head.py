@@ -1,7 +1,6 @@
 """The start of a new head: the optimum on frozen vectors, where it is better than constant answers."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import keras
 import numpy as np
@@ -13,19 +12,18 @@ import keras_bert
 from keras_bert.core.losses import IGNORED
 from keras_bert.data.array_batches import ArrayRows
 from keras_bert.in_memory.fit import read_rows
-from keras_bert.tasks.base import Link, Task
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.multi_label import MultiLabelClassification
 from keras_bert.tasks.regression import Regression
 from keras_bert.tasks.token_classification import TokenClassification
 from keras_bert.training.linear_model import fit_linear
 from keras_bert.training.loop import NonFiniteLossError
-from keras_bert.training.new_head import FittedHead, draw_head, fit_head, has_drawn_head
+from keras_bert.training.new_head import draw_head, fit_head, has_drawn_head
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
 
 pytestmark = pytest.mark.usefixtures("eager")
 
-QUICK: dict[str, Any] = {"batch_size": 8, "xla": "off", "precision": "float32", "verbose": 0, "epochs": 1}
+QUICK = {"batch_size": 8, "xla": "off", "precision": "float32", "verbose": 0, "epochs": 1}
 CHANCE = np.random.default_rng(0)
 VECTORS = CHANCE.normal(size=(80, 6)) * [5, 1, 1, 0.1, 1, 1] + 3
 SCORES = (VECTORS - VECTORS.mean(axis=0)) @ CHANCE.normal(size=(6, 3)) + CHANCE.normal(size=(80, 3)) * 3
@@ -33,20 +31,20 @@ TEXTS = [" ".join(CHANCE.choice(("good", "bad", "film", "very", "a"), 5)) for _ 
 LABELS = ["yes" if "good" in text else "no" for text in TEXTS]
 
 
-def probabilities(link: Link, kernel: Any, bias: Any) -> Any:
+def probabilities(link, kernel, bias):
     return {"softmax": lambda x: softmax(x, axis=1), "sigmoid": expit, "identity": lambda x: x}[link](
         VECTORS @ kernel + bias
     )
 
 
-def test_softmax_is_that_of_scikit_learn() -> None:
+def test_softmax_is_that_of_scikit_learn():
     labels, row_weights = SCORES.argmax(axis=1), CHANCE.uniform(0.5, 2, 80)
     model = fit_linear(VECTORS, np.eye(3)[labels], row_weights[:, None], 0.3, "softmax")
     other = LogisticRegression(C=1 / 0.3, tol=1e-10, max_iter=10_000).fit(VECTORS, labels, row_weights)
     np.testing.assert_allclose(probabilities("softmax", *vars(model).values()), other.predict_proba(VECTORS), atol=1e-5)
 
 
-def test_sigmoids_are_those_of_scikit_learn() -> None:
+def test_sigmoids_are_those_of_scikit_learn():
     flags = SCORES.mean(axis=0) < SCORES
     weights = np.where(flags, [1.0, 2.0, 3.0], 1.0)
     model = fit_linear(VECTORS, flags.astype("float64"), weights, 2.0, "sigmoid")
@@ -58,7 +56,7 @@ def test_sigmoids_are_those_of_scikit_learn() -> None:
         np.testing.assert_allclose(actual, expected, atol=1e-5)
 
 
-def test_numbers_are_those_of_a_ridge_regression_from_any_start() -> None:
+def test_numbers_are_those_of_a_ridge_regression_from_any_start():
     start = fit_linear(VECTORS, SCORES + 1, np.ones((80, 1)), 7.0, "identity")
     for first in (None, start):
         model = fit_linear(VECTORS, SCORES, np.ones((80, 1)), 0.5, "identity", first)
@@ -67,21 +65,21 @@ def test_numbers_are_those_of_a_ridge_regression_from_any_start() -> None:
         np.testing.assert_allclose(model.bias, other.intercept_, atol=1e-5)
 
 
-def fit(task: Task, *columns: Any, teacher: Task | None = None, **options: Any) -> FittedHead | None:
+def fit(task, *columns, teacher=None, **options):
     rows = ArrayRows(task.name, read_rows(task, columns), task.max_length)
     return fit_head(task, rows.training_batches(16, seed=0), teacher=teacher, **options)
 
 
-def classifier(labels: tuple[str, ...] = ("no", "yes")) -> Classification:
+def classifier(labels=("no", "yes")):
     keras.utils.set_random_seed(1)
     return Classification.build(make_encoder(), make_tokenizer(), labels=labels, max_length=8, pooling="mean")
 
 
-def kernel_of(task: Task) -> Any:
+def kernel_of(task):
     return task.model.layers[-1].kernel.numpy()
 
 
-def test_a_head_starts_where_it_answers_best() -> None:
+def test_a_head_starts_where_it_answers_best():
     task = classifier(("no", "yes", "never"))
     fitted = fit(task, TEXTS, LABELS)
     assert fitted is not None
@@ -93,7 +91,7 @@ def test_a_head_starts_where_it_answers_best() -> None:
     np.testing.assert_array_equal(fitted.weights[layer.kernel.path], layer.kernel.numpy())
 
 
-def test_labels_that_vectors_say_nothing_about_keep_the_random_head() -> None:
+def test_labels_that_vectors_say_nothing_about_keep_the_random_head():
     task, labels = classifier(), list(CHANCE.choice(["no", "yes"], 60))
     before = kernel_of(task)
     fitted = fit(task, TEXTS, labels)
@@ -105,7 +103,7 @@ def test_labels_that_vectors_say_nothing_about_keep_the_random_head() -> None:
     assert fit(task, TEXTS, labels, how="random") is None
 
 
-def test_a_head_that_stays_random_has_the_frequencies_but_of_more_than_two_classes() -> None:
+def test_a_head_that_stays_random_has_the_frequencies_but_of_more_than_two_classes():
     labels = list(CHANCE.permutation(["no"] * 45 + ["yes"] * 15))
     task = classifier()
     fit(task, TEXTS, labels)
@@ -122,7 +120,7 @@ def test_a_head_that_stays_random_has_the_frequencies_but_of_more_than_two_class
     np.testing.assert_allclose(several.model.layers[-1].bias, expected, rtol=1e-5)
 
 
-def test_few_rows_keep_the_random_head() -> None:
+def test_few_rows_keep_the_random_head():
     task = classifier()
     assert fit(task, TEXTS[:9], LABELS[:9]) is None
     with pytest.raises(
@@ -133,7 +131,7 @@ def test_few_rows_keep_the_random_head() -> None:
         task.fit(TEXTS, LABELS, start_head="zero", **QUICK)
 
 
-def test_several_labels_numbers_and_tags_start_likewise() -> None:
+def test_several_labels_numbers_and_tags_start_likewise():
     counts = [text.count("good") * 1000.0 + 5000 for text in TEXTS]
     several = [[name for name in ("good", "bad") if name in text] for text in TEXTS]
     words = [text.split() for text in TEXTS]
@@ -153,7 +151,7 @@ def test_several_labels_numbers_and_tags_start_likewise() -> None:
     assert IGNORED == -1
 
 
-def test_class_weights_and_answers_count() -> None:
+def test_class_weights_and_answers_count():
     weighted, answered = classifier(), classifier()
     fit(weighted, TEXTS, LABELS, how="fitted", class_weights=[1.0, 50.0])
     plain = classifier()
@@ -167,25 +165,25 @@ def test_class_weights_and_answers_count() -> None:
     assert 0.8 < shares.mean() < 0.97
 
 
-def test_answers_of_tags_count_where_rows_have_them() -> None:
+def test_answers_of_tags_count_where_rows_have_them():
     words = [text.split() for text in TEXTS]
     tagger = TokenClassification.build(make_encoder(), make_tokenizer(), labels=["B-x", "O"], max_length=8)
     rows = read_rows(tagger, (words, [["O"] * len(sentence) for sentence in words]))
     answers = np.broadcast_to(np.array([9.0, 0.0], "float32"), (*rows["token_ids"].shape, 2))
     flags = {"has_answers": np.array([1, 0] * 30, "int32"), "has_label": np.ones(60, "int32")}
-    source: Any = SimpleNamespace(epoch=lambda: [{**rows, "teacher_answers": answers, **flags}])
+    source = SimpleNamespace(epoch=lambda: [{**rows, "teacher_answers": answers, **flags}])
     assert fit_head(tagger, source, "fitted") is not None
     logits = np.concatenate([row[1:6] for row in tagger.forward(rows)])
     assert np.median(np.abs(logits[:, 0] - logits[:, 1])) < 1.0, "half of the rows say B-x, the others O"
 
 
-def test_words_of_a_row_are_left_out_together() -> None:
+def test_words_of_a_row_are_left_out_together():
     words = [["good"] * 5 for _ in range(9)]
     tagger = TokenClassification.build(make_encoder(), make_tokenizer(), labels=["B-x", "O"], max_length=8)
     assert fit(tagger, words, [["O"] * 5] * 9) is None, "45 words, but 9 rows"
 
 
-def test_after_an_error_a_new_head_is_as_before_and_starts_again() -> None:
+def test_after_an_error_a_new_head_is_as_before_and_starts_again():
     task = classifier()
     before = [weight.numpy() for weight in task.model.weights]
     with pytest.raises(NonFiniteLossError):
@@ -197,7 +195,7 @@ def test_after_an_error_a_new_head_is_as_before_and_starts_again() -> None:
     assert not has_drawn_head(task)
 
 
-def test_a_student_keeps_the_head_of_its_teacher_unless_another_is_nearer() -> None:
+def test_a_student_keeps_the_head_of_its_teacher_unless_another_is_nearer():
     teacher = classifier()
     fit(teacher, TEXTS, LABELS)
     twin = Classification(
@@ -213,7 +211,7 @@ def test_a_student_keeps_the_head_of_its_teacher_unless_another_is_nearer() -> N
     assert same
 
 
-def test_only_drawn_heads_are_drawn_again() -> None:
+def test_only_drawn_heads_are_drawn_again():
     task = classifier()
     assert has_drawn_head(task)
     before = kernel_of(task)
@@ -224,7 +222,7 @@ def test_only_drawn_heads_are_drawn_again() -> None:
     assert not has_drawn_head(task)
 
 
-def test_fine_tuning_starts_from_the_fitted_head_and_never_ends_below_it() -> None:
+def test_fine_tuning_starts_from_the_fitted_head_and_never_ends_below_it():
     for rate, start in ((1e-9, "auto"), (1.0, "fitted")):
         task = classifier()
         task.fit(TEXTS, LABELS, validation_split=0.3, start_head=start, learning_rate=rate, seed=3, **QUICK)

@@ -81,7 +81,7 @@ def test_the_state_of_what_draws_is_what_a_checkpoint_must_hold():
     assert sums[0] == sums[1] != sums[2]
 
 
-def train_on_two_devices(folder: str) -> None:
+def train_on_two_devices(folder):
     """In a process of its own: devices can be made only before TensorFlow has begun."""
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)

@@ -20,7 +20,7 @@ from tests.keras_bert.training.small import bag_of_tokens, fit, rows
 from tests.processes import free_port
 
 
-def train_in_a_fresh_process(folder: str) -> None:
+def train_in_a_fresh_process(folder):
     """Trains with dropout; in the folder `first` also without, on one of two virtual devices and on both."""
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
@@ -91,7 +91,7 @@ def test_a_learnable_problem_is_learnt():
     assert history[-1]["validation_loss"] < 0.2
 
 
-def train_as_one_of_two_workers(index: str, ports: str, folder: str) -> None:
+def train_as_one_of_two_workers(index, ports, folder):
     """One of the processes of a cluster on this machine; writes what it found."""
     workers = [f"localhost:{port}" for port in ports.split(",")]
     os.environ["TF_CONFIG"] = json.dumps(
@@ -148,7 +148,7 @@ def test_two_workers_train_like_one(tmp_path):
         }
 
 
-def train_until_killed(index: str, ports: str, folder: str, last: str) -> None:
+def train_until_killed(index, ports, folder, last):
     """One of two workers that train with dropout, on checkpoints of one folder; worker 1 is killed after a step."""
     workers = [f"localhost:{port}" for port in ports.split(",")]
     task = {"type": "worker", "index": int(index)}

@@ -1,7 +1,5 @@
 """Rules of `.tflite` files, each with a fault that was planted."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -22,7 +20,7 @@ def breaches(rule, path, expected=FLOATS):
     return [breach for graph in read_graphs(path) for breach in rule(graph, expected)]
 
 
-def convert(path: Path, function, *specs, flex: bool = False) -> Path:
+def convert(path, function, *specs, flex=False):
     """A function of given tensors as a file with one signature."""
     serve = tf.function(function, input_signature=specs, autograph=False)
     tf.saved_model.save(tf.Module(), str(path.parent / "saved"), signatures={"serve": serve})
@@ -33,7 +31,7 @@ def convert(path: Path, function, *specs, flex: bool = False) -> Path:
     return path
 
 
-def export_static(path: Path, **changes) -> Path:
+def export_static(path, **changes):
     """A model all of whose numbers are integers."""
     export_on_grids(tiny.build(**changes), STATIC, path, rows=tiny.make_rows(16)[0])
     return path
