@@ -1,4 +1,3 @@
-import dataclasses
 import json
 
 import pyarrow as pa
@@ -8,7 +7,6 @@ import pytest
 from components.dsl.errors import InputError
 from components.files.tables import Record
 from components.sources.questions import Question, QuestionSource, as_fields, parse_question, read_squad
-from components.sources.tagged_words import SentenceSource
 
 CONTEXT = "Ann met Bob in é Rome."
 ENTRY = {"id": "q1", "question": "Who?", "answers": [{"text": "Ann", "answer_start": 0}]}
@@ -66,22 +64,6 @@ def test_malformed_questions(tmp_path, entry, message):
         list(read_squad(squad(tmp_path, {"id": "q0"}, entry)))
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("[1", r"a\.json must be a JSON object, got an error: Expecting ',' delimiter"),
-        ("[1]", r"a\.json must be a JSON object as SQuAD's, got a list of 1; write rows to a \.jsonl file"),
-        ('{"dat": []}', r"a\.json has no field 'data'; did you mean 'dat'\?"),
-        ('{"data": [{"paragraphs": 4}]}', r"a\.json data\[0\]: field 'paragraphs' must be a list, got 4"),
-        ('{"data": [{"paragraphs": [{"qas": []}]}]}', r"data\[0\]\.paragraphs\[0\] has no field 'context'"),
-    ],
-)
-def test_what_is_not_built_as_squad_is(tmp_path, content, message):
-    (tmp_path / "a.json").write_text(content)
-    with pytest.raises(InputError, match=message):
-        list(read_squad(str(tmp_path / "a.json")))
-
-
 def test_moves_answers_that_stand_near_and_lists_the_others(tmp_path):
     starts = {"near": CONTEXT.index("Rome") + 1, "right": 0, "far": 0, "farther": 2}
     rows = [
@@ -128,34 +110,3 @@ def test_questions_of_both_formats(tmp_path):
     source.check()
     expected = [Question("q", "Who?", "Ann ran.", (("Ann", 0),))]
     assert source.splits() == {"train": expected, "validation": expected, "test": expected}
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", r"a\.jsonl must hold at least one question, got none"),
-        (f"{json.dumps(QUESTION)}\n" * 2, r"the ids of .*a\.jsonl must differ, got 'q' 2 times"),
-        ('{"id": "q", "question": "?", "context": "c"}', r"a\.jsonl line 1 has no field 'answers'"),
-    ],
-)
-def test_files_that_hold_no_such_questions(tmp_path, content, message):
-    with pytest.raises(InputError, match=message):
-        QuestionSource(write(tmp_path, "a.jsonl", content)).check()
-
-
-def test_questions_without_any_answer_are_refused(tmp_path):
-    nobody = {"is_impossible": True, "answers": []}
-    file = squad(tmp_path, nobody, {**nobody, "id": "q2"})
-    rule = r"must hold at least one question with an answer to learn from, got none in 2 questions$"
-    with pytest.raises(InputError, match=rule):
-        QuestionSource(file).check()
-
-
-def test_fingerprints_follow_the_content(tmp_path):
-    files = [write(tmp_path, name, json.dumps(QUESTION)) for name in ("a.jsonl", "b.jsonl")]
-    source, other = map(QuestionSource, files)
-    assert source.fingerprint() != SentenceSource(files[0]).fingerprint()
-    assert source.fingerprint() == other.fingerprint()
-    assert source.fingerprint() != dataclasses.replace(source, test=files[1]).fingerprint()
-    write(tmp_path, "b.jsonl", json.dumps({**QUESTION, "question": "Who ran?"}))
-    assert source.fingerprint() != other.fingerprint()

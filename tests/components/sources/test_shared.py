@@ -1,7 +1,5 @@
 import hashlib
 import itertools
-import json
-import pickle
 import re
 
 import pytest
@@ -9,20 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.dsl.errors import InputError
-from components.sources.label_sets import LabelSetSource
-from components.sources.questions import QuestionSource
-from components.sources.retrieval import RetrievalSource
 from components.sources.shared import check_label, check_labels, digest, fingerprint_splits
 from components.sources.table import TableSource
-from components.sources.tagged_words import SentenceSource
 
 KINDS = (".csv", ".tsv")
 TEXT = st.text(st.characters(exclude_characters="\0", codec="utf-8"))
-
-
-def _question(answer):
-    row = {"id": "1", "question": "q", "context": answer, "answers": {"text": [answer], "answer_start": [0]}}
-    return json.dumps(row) + "\n"
 
 
 PARTS = st.lists(st.tuples(TEXT, TEXT), max_size=4)
@@ -38,29 +27,6 @@ def test_splits_that_are_given_stand_in_their_order():
     assert TableSource("a").paths() == {"train": "a"}
     assert list(TableSource("a", "", "c").paths().items()) == [("train", "a"), ("validation", ""), ("test", "c")]
     assert list(TableSource("a", test="c").paths()) == ["train", "test"]
-
-
-@pytest.mark.parametrize(
-    ("source", "name", "first", "second"),
-    [
-        (TableSource, "a.csv", "text,label\na,x\nb,y\n", "text,label\na,x\nc,y\n"),
-        (LabelSetSource, "a.csv", 'text,label\na,"x,y"\nb,y\n', 'text,label\na,"x,y"\nc,y\n'),
-        (SentenceSource, "a.conll", "a B-X\nb O\n", "a B-X\nc O\n"),
-        (QuestionSource, "a.jsonl", _question("b"), _question("c")),
-        (RetrievalSource, "a.csv", "query,passage\na,b\n", "query,passage\na,c\n"),
-    ],
-)
-def test_rows_are_remembered_until_a_file_changes(tmp_path, source, name, first, second):
-    file = tmp_path / name
-    file.write_text(first)
-    rows = source(str(file))
-    before = rows.splits()
-    assert rows.splits() == before
-    assert pickle.loads(pickle.dumps(rows)).splits() == before
-    file.write_text(second)
-    changed = rows.splits()
-    assert changed != before
-    assert changed == source(str(file)).splits()
 
 
 def test_labels_that_training_knows_are_taken():

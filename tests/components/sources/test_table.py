@@ -36,32 +36,6 @@ def test_reads_pairs_and_splits(tmp_path):
     assert source.splits()["test"] == [TextRow("u", "yes", "v")]
 
 
-def test_table_fingerprint_follows_content_and_columns(tmp_path):
-    file = tmp_path / "a.tsv"
-    file.write_text("text\tlabel\tother\na\t0\t1\nb\t1\t0\n")
-    prints = {TableSource(str(file)).fingerprint(), TableSource(str(file), label="other").fingerprint()}
-    file.write_text("text\tlabel\tother\na\t0\t1\nb\t1\t1\n")
-    prints.add(TableSource(str(file)).fingerprint())
-    assert len(prints) == 3
-
-
-def bad_tables():
-    yield "t.tsv", b"sentence\tlabel\na\t0\n", r"has no column 'text'; known: label, sentence"
-    yield "t.tsv", b"texts\tlabel\na\t0\n", r"has no column 'text'; did you mean 'texts'\?"
-    yield "t.tsv", b"text\tlabel\n", r"must hold at least one row, got none"
-    yield "t.tsv", b"text\tlabel\n \t1\n", r"t\.tsv line 2: column 'text' must not be empty"
-    yield "t.tsv", b"text\tlabel\na\t1\n", r"must hold at least 2 labels, got only \['1'\]"
-    yield "t.csv", b'text,label\n"a"b,1\n', r"t\.csv line 2 must be valid csv"
-    yield "t.xml", b"<a/>", r"must be \.jsonl, \.ndjson, \.csv, \.tsv, \.parquet, \.arrow, got .*t\.xml"
-
-
-@pytest.mark.parametrize(("name", "content", "message"), list(bad_tables()))
-def test_bad_table(tmp_path, name, content, message):
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=message):
-        TableSource(str(tmp_path / name)).check()
-
-
 @pytest.mark.parametrize(("first", "second"), [("2.5", "2.50"), ("1", "1.00000001")])
 def test_a_regression_cannot_be_scored_on_a_constant(tmp_path, first, second):
     for name, rows in (("train", "a\t1\nb\t1\n"), ("dev", "a\t1\nb\t2\n"), ("test", f"a\t{first}\nb\t{second}\n")):
@@ -148,15 +122,6 @@ def test_a_likeness_beyond_the_scale_is_named_with_its_split(tmp_path):
     (tmp_path / "dev.tsv").write_text("text\tb\tlabel\nx\ty\thigh\n")
     with pytest.raises(InputError, match=r"dev\.tsv line 2: column 'label' must be a finite number, got 'high'"):
         dataclasses.replace(source, validation=dev).check()
-
-
-def test_a_label_with_a_line_end_is_refused_with_its_place(tmp_path):
-    file = tmp_path / "a.jsonl"
-    file.write_text('{"text": "x", "label": "good"}\n{"text": "y", "label": "b\\nad"}\n')
-    rule = "must hold no line feed, carriage return or NUL, got 'b\\nad'; rename it in the data"
-    with pytest.raises(InputError) as error:
-        TableSource(str(file)).splits()
-    assert str(error.value) == f"{file} line 2: column 'label' {rule}"
 
 
 def test_rows_keep_the_columns_that_are_asked_for(tmp_path):

@@ -1,4 +1,3 @@
-import dataclasses
 import json
 
 import pyarrow as pa
@@ -219,37 +218,6 @@ def test_places_and_further_columns_of_sentences_are_read_with_them(tmp_path, op
 
 def test_labels_hold_both_tags_of_each_type():
     assert SentenceSource("a").label_order({"O", "B-org", "I-per"}) == ["B-org", "B-per", "I-org", "I-per", "O"]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.jsonl", '{"words": ["a", "b"], "tags": ["O", "NN"]}', r"a\.jsonl line 1, word 2: the tag must be O, or B-"),
-        ("a.jsonl", '{"words": ["a"], "labels": ["O"]}', r"line 1 has no field 'tags'"),
-        ("a.txt", "\n \n", r"a\.txt must hold at least one sentence, got none"),
-        ("a.txt", "a O\n", r"a\.txt must hold at least 2 labels, got only \['O'\]"),
-        ("a.txt", "a", r"line 1 must have at least 2 columns"),
-    ],
-)
-def test_malformed_sentences(tmp_path, name, content, message):
-    with pytest.raises(InputError, match=message):
-        SentenceSource(write(tmp_path, name, content)).check()
-
-
-def test_a_type_that_training_never_saw(tmp_path):
-    train, test = write(tmp_path, "a", COLUMNS), write(tmp_path, "b", "Ann\tB-per\nLee\tI-per\n\nUN\tB-grp\n")
-    with pytest.raises(InputError, match=r"^test has the label 'B-grp', which training never saw; did you mean 'B-"):
-        SentenceSource(train, test=test).check()
-
-
-def test_fingerprints_follow_settings_and_content(tmp_path):
-    file, other = write(tmp_path, "a.jsonl", json.dumps(ROWS[0])), write(tmp_path, "b.jsonl", json.dumps(ROWS[0]))
-    source = SentenceSource(file)
-    changed = dataclasses.replace(source, tags="words2"), dataclasses.replace(source, test=other)
-    assert len({one_source.fingerprint() for one_source in (source, *changed)}) == 3
-    assert source.fingerprint() == SentenceSource(other).fingerprint()
-    write(tmp_path, "b.jsonl", "{}")
-    assert source.fingerprint() != SentenceSource(other).fingerprint()
 
 
 @pytest.mark.parametrize("scheme", ["BIO", "any"])

@@ -140,71 +140,60 @@ def test_one_output_is_a_regression_and_a_tagger_is_told(classifier):
     assert type(from_tf1(classifier, lowercase=True)) is TASKS["regression"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_arguments_that_do_not_fit(classifier):
+    for arguments, message in (
         ({"labels": ["a"]}, r"from_tf1.labels must be as many as the checkpoint's outputs \(3\), got \('a',\)"),
         ({"task": "translation"}, r"from_tf1.task must be one of \['classification', .*, got 'translation'"),
         ({"task": "pretraining", "labels": ["a"]}, "from_tf1.labels must be None for pretraining, which has none"),
         ({"task": "pretraining"}, "lacks 'cls/predictions/.* and holds 'output_bias'"),
-    ],
-)
-def test_arguments_that_do_not_fit(arguments, message, classifier):
-    with pytest.raises(ValueError, match=message):
-        from_tf1(classifier, lowercase=True, **arguments)
-
-
-@pytest.mark.parametrize("name", ["model.ckpt.index", "bert_config.json", "vocab.txt"])
-def test_missing_files(name, classifier):
-    (classifier.parent / name).unlink()
-    with pytest.raises(FileNotFoundError, match=name):
-        from_tf1(classifier, lowercase=True)
-
-
-def test_prefixes_lowercasing_and_heads_are_told(classifier):
-    with pytest.raises(FileNotFoundError, match=r"the prefix is the path without `.index`"):
-        from_tf1(f"{classifier}.index", lowercase=True)
-    with pytest.raises(TypeError, match="lowercase"):
-        from_tf1(classifier)
+    ):
+        with pytest.raises(ValueError, match=message):
+            from_tf1(classifier, lowercase=True, **arguments)
     with pytest.raises(ValueError, match="for the task 'classification' the checkpoint must hold 'output_bias'"):
         from_tf1(GOLDEN / "tf1_pretraining" / "model.ckpt", lowercase=True, task="classification")
-
-
-@pytest.mark.parametrize("name", ["model.ckpt.index", "model.ckpt.data-00000-of-00001", ""])
-def test_damaged_and_missing_data(name, classifier):
-    file = classifier.parent / (name or "model.ckpt.data-00000-of-00001")
-    content = file.read_bytes()
-    file.unlink()
-    if name:
-        file.write_bytes(content[:-200])
-    with pytest.raises(ValueError, match=r"is not a whole TF1 checkpoint|cannot be read: .*; likely cut short"):
-        from_tf1(classifier, lowercase=True)
-
-
-def test_renamed_tensors(classifier):
-    def rename(tensors):
-        return {
-            name.replace("layer_1/output/dense/kernel", "layer_1/output/dense/kernl"): tensors[name] for name in tensors
-        }
-
-    change(classifier, rename)
-    with pytest.raises(ValueError, match=r"lacks 'bert/encoder/layer_1/output/dense/kernel' \(nearest: '.*/kernl'\)"):
-        from_tf1(classifier, lowercase=True)
+    with pytest.raises(TypeError, match="lowercase"):
+        from_tf1(classifier)
+    with pytest.raises(FileNotFoundError, match=r"the prefix is the path without `.index`"):
+        from_tf1(f"{classifier}.index", lowercase=True)
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("name", "keeps", "message"),
     [
+        *((name, False, name) for name in ("model.ckpt.index", "bert_config.json", "vocab.txt")),
+        ("model.ckpt.data-00000-of-00001", False, "cannot be read: .*; likely cut short"),
+        ("model.ckpt.data-00000-of-00001", True, "cannot be read: .*; likely cut short"),
+        ("model.ckpt.index", True, "is not a whole TF1 checkpoint"),
+    ],
+)
+def test_damaged_and_missing_files(name, keeps, message, classifier):
+    file = classifier.parent / name
+    content = file.read_bytes()
+    file.unlink()
+    if keeps:
+        file.write_bytes(content[:-200])
+    with pytest.raises(FileNotFoundError if message == name else ValueError, match=message):
+        from_tf1(classifier, lowercase=True)
+
+
+def test_tensors_and_configurations_that_do_not_fit(classifier):
+    file = classifier.parent / "bert_config.json"
+    whole = file.read_text()
+    for changes, message in (
         ({"hidden_act": "tanh"}, r"hidden_act must be one of \['gelu', 'relu'\], got 'tanh'"),
         ({"vocab_size": 58}, r"must hold at most vocab_size=58 tokens, .*got 59"),
         ({"max_position_embeddings": 12}, r"must have the shape \(12, 16\) .* got \(24, 16\); likely .* never cut"),
         ({"type_vocab_size": None}, "must have the key type_vocab_size"),
         ({"num_hidden_layers": 100_000}, "must have no more layers than there are tensors, .* got 100000"),
-    ],
-)
-def test_configurations_that_do_not_fit(changes, message, classifier):
-    change_json(classifier.parent / "bert_config.json", **changes)
-    with pytest.raises(ValueError, match=message):
+    ):
+        file.write_text(whole)
+        change_json(file, **changes)
+        with pytest.raises(ValueError, match=message):
+            from_tf1(classifier, lowercase=True)
+    file.write_text(whole)
+    name = "bert/encoder/layer_1/output/dense/kernel"
+    change(classifier, lambda tensors: {key.replace(name, f"{name[:-2]}l"): tensors[key] for key in tensors})
+    with pytest.raises(ValueError, match=rf"lacks '{name}' \(nearest: '.*/kernl'\)"):
         from_tf1(classifier, lowercase=True)
 
 

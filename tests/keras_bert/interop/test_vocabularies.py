@@ -30,7 +30,7 @@ def written(tmp_path):
 def change_part(folder, part, **changes):
     path = folder / "tokenizer.json"
     content = json.loads(path.read_text())
-    change_json(path, **{part: {**content[part], **changes}})
+    change_json(path, **{part: {**(content[part] or {}), **changes}})
 
 
 def test_accents_that_are_kept(written):
@@ -57,44 +57,100 @@ def test_a_vocabulary_inside_tokenizer_json(folder):
     assert read_vocabulary(folder) == read_vocabulary(GOLDEN / folder.name)
 
 
+SETTINGS, PARTS, LINES = "tokenizer_config.json", "tokenizer.json", "vocab.txt"
+NO_ID = r"added_tokens_decoder of .* must hold tokens with a content and an id: "
+UNKNOWN = r"unk_token must be '\[UNK\]', got '<unk>'"
+OTHER_CLASS = "tokenizer_class must be one of .*, got 'BertJapaneseTokenizer'"
+
+
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("file", "change", "message"),
     [
-        ({"truncation_side": "left"}, "truncation_side must be 'right', got 'left'"),
-        ({"strip_accents": True}, "strip_accents must be null or false where text is not lowercased, got true"),
-        (
-            {"tokenizer_class": "BertJapaneseTokenizer"},
-            "tokenizer_class must be one of .*, got 'BertJapaneseTokenizer'",
-        ),
-        ({"word_tokenizer_type": "mecab"}, "word_tokenizer_type must be 'basic', got 'mecab', which is not supported"),
-        ({"subword_tokenizer_type": "character"}, "subword_tokenizer_type must be 'wordpiece', got 'character'"),
-        ({"unk_token": "<unk>"}, r"unk_token must be '\[UNK\]', got '<unk>'"),
-        ({"unk_token": {"content": "<unk>"}}, r"unk_token must be '\[UNK\]', got '<unk>'"),
+        (SETTINGS, {"truncation_side": "left"}, "truncation_side must be 'right', got 'left'"),
+        (SETTINGS, {"strip_accents": True}, "strip_accents must be null or false where text is not lowercased, got tr"),
+        (SETTINGS, {"tokenizer_class": "BertJapaneseTokenizer"}, OTHER_CLASS),
+        (SETTINGS, {"word_tokenizer_type": "mecab"}, "must be 'basic', got 'mecab', which is not supported"),
+        (SETTINGS, {"subword_tokenizer_type": "character"}, "subword_tokenizer_type must be 'wordpiece', got 'charact"),
+        (SETTINGS, {"unk_token": "<unk>"}, UNKNOWN),
+        (SETTINGS, {"unk_token": {"content": "<unk>"}}, UNKNOWN),
         *(
-            ({"model_max_length": said}, f"model_max_length must be a whole number of at least 3, got {said!r}")
+            (SETTINGS, {"model_max_length": said}, f"model_max_length must be .* of at least 3, got {said!r}")
             for said in ("512", True, 20.5, 2, 0)
         ),
-        ({"do_lower_case": "false"}, "lowercasing must be true or false, got 'false'"),
+        (SETTINGS, {"do_lower_case": "false"}, "lowercasing must be true or false, got 'false'"),
+        *(
+            (SETTINGS, {"added_tokens_decoder": added}, NO_ID)
+            for added in (["x"], {"9": 3}, {"x": {"content": "y"}}, {"9": {"special": False}})
+        ),
+        ("special_tokens_map.json", {"unk_token": "<unk>"}, UNKNOWN),
+        ("special_tokens_map.json", {"cls_token": {"content": "<s>"}}, r"cls_token must be '\[CLS\]', got '<s>'"),
+        ("special_tokens_map.json", {"sep_token": 3}, "sep_token must hold strings or objects with a content, got 3"),
+        (PARTS, {"lowercase": True}, "must describe its model; it is not a tokenizer of Hugging Face's BERT"),
+        (PARTS, {"model": []}, r"must describe its model; .*, got \[\]"),
+        (LINES, "[PAD]\né\n".encode("latin-1"), "must hold UTF-8: .*; likely it was saved in another encoding"),
+        (LINES, "\ufeff[PAD]\n".encode(), "must begin with a token, got a byte order mark"),
+        (LINES, b"version https://git-lfs.github.com/spec/v1\n", "on each line; it is a Git LFS pointer: run `git lf"),
+        (LINES, b"[PAD]\n[UNK]\n\n", "line 3 must hold a token, got a blank line"),
     ],
 )
-def test_settings_that_the_tokenizer_does_not_have(changes, message, written):
-    change_json(written / "tokenizer_config.json", **changes)
+def test_a_file_that_the_tokenizer_does_not_follow(file, change, message, written):
+    path = written / file
+    if isinstance(change, bytes):
+        path.write_bytes(change)
+    else:
+        held = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps({**held, **change}))
     with pytest.raises(ValueError, match=message) as refused:
+        (read_definition if message == NO_ID else read_vocabulary)(written)
+    assert file in str(refused.value)
+
+
+def test_a_class_that_only_the_configuration_names(written):
+    change_json(written / SETTINGS, tokenizer_class=None)
+    (written / "config.json").write_text('{"tokenizer_class": "BertJapaneseTokenizer"}')
+    with pytest.raises(ValueError, match=OTHER_CLASS):
         read_vocabulary(written)
-    assert "tokenizer_config.json" in str(refused.value)
 
 
 @pytest.mark.parametrize(
     ("part", "changes", "message"),
     [
-        ("model", {"type": "BPE"}, "tokenizer.json: type must be 'WordPiece', got 'BPE'"),
+        ("model", {"type": "BPE"}, "type must be 'WordPiece', got 'BPE'"),
         ("model", {"continuing_subword_prefix": "@@"}, "continuing_subword_prefix must be '##', got '@@'"),
         ("model", {"vocab": {"a": 0, "b": 2}}, "model.vocab must map tokens to the ids from 0 on, each once"),
+        ("model", {"vocab": {"a": 0, "b": "1"}}, "model.vocab must map tokens to the ids"),
+        ("truncation", {"direction": "Left"}, "truncation must be null or have .*'Right', got {'direction': 'Left'}"),
     ],
 )
-def test_tokenizers_that_are_not_berts(part, changes, message, folder):
+def test_parts_of_tokenizers_that_are_not_berts(part, changes, message, folder):
     change_part(folder, part, **changes)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"tokenizer.json.*{message}"):
+        read_vocabulary(folder)
+
+
+@pytest.mark.parametrize("kind", ["BPE", "Unigram"])
+def test_texts_that_are_truncated_at_their_start(tmp_path, kind):
+    (tmp_path / PARTS).write_text(json.dumps({"model": {"type": kind}, "truncation": {"direction": "Left"}}))
+    with pytest.raises(ValueError, match="truncation must be null or have the direction 'Right', got "):
+        read_definition(tmp_path)
+    change_json(tmp_path / PARTS, truncation=None)
+    (tmp_path / SETTINGS).write_text('{"truncation_side": "left"}')
+    with pytest.raises(ValueError, match=r"tokenizer_config\.json: truncation_side must be 'right', got 'left'"):
+        read_definition(tmp_path)
+
+
+def test_settings_that_sentence_transformers_adds(folder):
+    (folder / "sentence_roberta_config.json").write_text('{"tokenizer_args": {"do_lower_case": false}}')
+    assert not read_vocabulary(folder).lowercase
+    (folder / "sentence_roberta_config.json").write_text('{"processor_kwargs": {"truncation_side": "left"}}')
+    with pytest.raises(ValueError, match="truncation_side must be 'right', got 'left'"):
+        read_vocabulary(folder)
+    (folder / "sentence_roberta_config.json").write_text('{"tokenizer_args": [3]}')
+    with pytest.raises(ValueError, match=r"tokenizer_args must be an object, got \[3\]"):
+        read_vocabulary(folder)
+    (folder / "sentence_roberta_config.json").unlink()
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"has no vocabulary: neither vocab.txt nor tokenizer.json"):
         read_vocabulary(folder)
 
 
@@ -133,13 +189,6 @@ def test_a_generic_class_follows_tokenizer_json(folder):
     assert read_definition(folder)["normalizer"]["handle_chinese_chars"] is False
     change_json(folder / "tokenizer_config.json", tokenizer_class="BertTokenizer")
     assert read_definition(folder) is None
-
-
-@pytest.mark.parametrize("added", [["x"], {"9": 3}, {"x": {"content": "y"}}, {"9": {"special": False}}])
-def test_added_tokens_without_an_id_are_refused(added, written):
-    change_json(written / "tokenizer_config.json", added_tokens_decoder=added)
-    with pytest.raises(ValueError, match=r"added_tokens_decoder of .* must hold tokens with a content and an id: "):
-        read_definition(written)
 
 
 @pytest.mark.parametrize("model", ["Bert", "DistilBert", "Electra", "MobileBert"])
@@ -216,14 +265,6 @@ def test_lowercasing_in_front_of_subwords(tmp_path):
         read_definition(tmp_path)
 
 
-def test_no_vocabulary_or_none_of_hugging_face(tmp_path, written):
-    with pytest.raises(FileNotFoundError, match=r"has no vocabulary: neither vocab.txt nor tokenizer.json"):
-        read_vocabulary(tmp_path / "other")
-    (written / "tokenizer.json").write_text('{"lowercase": true}')
-    with pytest.raises(ValueError, match="must describe its model; it is not a tokenizer of Hugging Face's BERT"):
-        read_vocabulary(written)
-
-
 def with_lines(folder):
     """A vocab.txt beside the tokenizer.json."""
     pieces = read_vocabulary(folder).tokens
@@ -269,20 +310,6 @@ def test_what_gives_the_same_ids(changes, folder):
     assert len(read_vocabulary(folder).tokens) == 59
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"truncation": {"direction": "Left"}}, "truncation must be null or have .*'Right', got {'direction': 'Left'}"),
-        ({"model": []}, r"must describe its model; .*, got \[\]"),
-        ({"model": {"type": "WordPiece", "vocab": {"a": 0, "b": "1"}}}, "model.vocab must map tokens to the ids"),
-    ],
-)
-def test_parts_of_tokenizer_json(changes, message, folder):
-    change_json(folder / "tokenizer.json", **changes)
-    with pytest.raises(ValueError, match=f"tokenizer.json.*{message}"):
-        read_vocabulary(folder)
-
-
 _BERTS = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "lowercase": True}
 
 
@@ -323,53 +350,6 @@ def test_a_tokenizer_that_gives_no_segments(processor, folder):
     assert read_definition(folder) is None
 
 
-def test_settings_that_sentence_transformers_adds(folder):
-    (folder / "sentence_roberta_config.json").write_text('{"tokenizer_args": {"do_lower_case": false}}')
-    assert not read_vocabulary(folder).lowercase
-    (folder / "sentence_roberta_config.json").write_text('{"processor_kwargs": {"truncation_side": "left"}}')
-    with pytest.raises(ValueError, match="truncation_side must be 'right', got 'left'"):
-        read_vocabulary(folder)
-    (folder / "sentence_roberta_config.json").write_text('{"tokenizer_args": [3]}')
-    with pytest.raises(ValueError, match=r"tokenizer_args must be an object, got \[3\]"):
-        read_vocabulary(folder)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({"unk_token": "<unk>"}, r"unk_token must be '\[UNK\]', got '<unk>'"),
-        ({"cls_token": {"content": "<s>"}}, r"cls_token must be '\[CLS\]', got '<s>'"),
-        ({"sep_token": 3}, "sep_token must hold strings or objects with a content, got 3"),
-    ],
-)
-def test_special_tokens_of_others(content, message, written):
-    (written / "special_tokens_map.json").write_text(json.dumps(content))
-    with pytest.raises(ValueError, match=f"special_tokens_map.json: {message}"):
-        read_vocabulary(written)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("[PAD]\né\n".encode("latin-1"), "must hold UTF-8: .*; likely it was saved in another encoding"),
-        ("\ufeff[PAD]\n".encode(), "must begin with a token, got a byte order mark"),
-        (b"version https://git-lfs.github.com/spec/v1\n", "on each line; it is a Git LFS pointer: run `git lfs pull`"),
-        (b"[PAD]\n[UNK]\n\n", "line 3 must hold a token, got a blank line"),
-    ],
-)
-def test_damaged_lines(content, message, written):
-    (written / "vocab.txt").write_bytes(content)
-    with pytest.raises(ValueError, match=f"vocab.txt.*{message}"):
-        read_vocabulary(written)
-
-
-def test_a_class_that_only_the_configuration_names(written):
-    change_json(written / "tokenizer_config.json", tokenizer_class=None)
-    (written / "config.json").write_text('{"tokenizer_class": "BertJapaneseTokenizer"}')
-    with pytest.raises(ValueError, match=r"tokenizer_class must be one of .*, got 'BertJapaneseTokenizer'"):
-        read_vocabulary(written)
-
-
 def test_special_tokens_of_a_class(tmp_path):
     added = [{"content": token} for token in ("<mask>", "[MASK]", "<pad>", "[CLS]")]
     (tmp_path / "tokenizer.json").write_text(json.dumps({"model": {"type": "Unigram"}, "added_tokens": added}))
@@ -388,18 +368,3 @@ def test_special_tokens_that_settings_name(tmp_path):
         "model": {"type": "BPE"},
         "named_tokens": {"pad_token": "<p>", "mask_token": "<mask>"},
     }
-
-
-@pytest.mark.parametrize("kind", ["BPE", "Unigram"])
-@pytest.mark.parametrize(
-    ("settings", "changes", "message"),
-    [
-        ({"truncation_side": "left"}, {}, "tokenizer_config.json: truncation_side must be 'right', got 'left'"),
-        ({}, {"truncation": {"direction": "Left"}}, "truncation must be null or have the direction 'Right', got "),
-    ],
-)
-def test_texts_that_are_truncated_at_their_start(tmp_path, kind, settings, changes, message):
-    (tmp_path / "tokenizer.json").write_text(json.dumps({"model": {"type": kind}, **changes}))
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
-    with pytest.raises(ValueError, match=message):
-        read_definition(tmp_path)
