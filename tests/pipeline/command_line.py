@@ -1,10 +1,6 @@
 """A command as its user meets it: what it prints, and the one line that refuses it."""
 
-import pytest
-
 from pipeline.cli import main
-
-Capture = pytest.CaptureFixture[str]
 
 
 def said(capture, *arguments):

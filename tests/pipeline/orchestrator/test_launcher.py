@@ -11,11 +11,8 @@ from components.dsl.errors import InputError
 from pipeline.orchestrator.executor import wait_for_any
 from pipeline.orchestrator.launcher import Launcher, StepError, check_node
 from pipeline.orchestrator.observer import Watcher
-from pipeline.orchestrator.records import StoredArtifact
 from pipeline.orchestrator.store import Store
 from tests.pipeline.orchestrator import toy
-
-Made = dict[str, dict[str, StoredArtifact]]
 
 
 class Life:

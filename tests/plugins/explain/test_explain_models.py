@@ -1,7 +1,6 @@
 """The reasons of every task's models: a student, its file, and their teacher."""
 
 import random
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -15,9 +14,7 @@ from keras_bert.export.bundle import load_exported
 from plugins.explain.agreement import compare
 from plugins.explain.artifacts import Explanation
 from plugins.explain.explain_models import explain_models
-from tests.components.tuning_job import ANIMALS, TASKS, WORDS, Line
-
-Lines = Callable[[str], Line]
+from tests.components.tuning_job import ANIMALS, TASKS, WORDS
 
 
 def share(same_answers):

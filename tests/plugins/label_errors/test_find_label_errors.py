@@ -2,7 +2,6 @@
 
 import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +23,6 @@ from plugins.label_errors.find_label_errors import find_label_errors
 from plugins.label_errors.search import LabelErrorSearch
 from tests.components import tuning_job
 from tests.components.labelled_rows import origins_of, read_source_rows
-from tests.components.tuning_job import Line
-
-Lines = Callable[[str], Line]
 
 
 def judge(folder, line, source, decisions, **search):

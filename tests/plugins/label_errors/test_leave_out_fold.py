@@ -1,7 +1,5 @@
 """Rows without those of a fold: the rows and records of all others, in their order."""
 
-from collections.abc import Callable
-
 import pytest
 
 from components.artifacts.standard import TaskExamples
@@ -11,9 +9,7 @@ from keras_bert.data.task_batches import task_batches
 from plugins.label_errors.artifacts import Folds
 from plugins.label_errors.assign_folds import assign_folds
 from plugins.label_errors.leave_out_fold import leave_out_fold
-from tests.components.tuning_job import Line
 
-Lines = Callable[[str], Line]
 TASKS = ("classification", "multi_label", "token_classification")
 
 

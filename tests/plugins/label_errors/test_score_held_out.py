@@ -1,7 +1,5 @@
 """Out-of-fold probabilities: each row is judged by the model that has not seen it."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -12,10 +10,8 @@ from keras_bert.data.records import read_features
 from keras_bert.metrics.calibration import probabilities as softmax
 from plugins.label_errors.artifacts import Folds, HeldOutProbabilities
 from plugins.label_errors.score_held_out import score_held_out
-from tests.components.tuning_job import Line
 from tests.samples import long_but
 
-Lines = Callable[[str], Line]
 TASKS = ("classification", "multi_label", "token_classification")
 
 

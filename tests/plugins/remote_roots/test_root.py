@@ -6,8 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -29,7 +27,6 @@ from tests.components.objects.memory import ADDRESS, put_raw
 from tests.pipeline.orchestrator import toy
 
 PRELOAD = ("pipeline.orchestrator.executor", "tests.pipeline.orchestrator.toy")
-Machine = Callable[[str], Path]
 
 
 def run(root, value="hello", **options):

@@ -3,13 +3,11 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable
 from typing import Any
 
 from components.artifacts.standard import Model
-from components.dsl.component import Node, Role
+from components.dsl.component import Role
 from components.dsl.errors import InputError
-from keras_bert.options.training import Training
 from pipeline.orchestrator.graph import sources_of
 from pipeline.orchestrator.records import Execution
 from pipeline.orchestrator.runner import RunResult, StepResult
@@ -19,10 +17,6 @@ SECONDS = 10.0
 VALIDATIONS = 2
 TRAININGS = ("fine_tune", "distill")
 DIVERGED = "Step {} failed: keras_bert.training.loop.NonFiniteLossError: loss is nan at step 3\n  log: x"
-
-# The node of a training, its settings -> the score of its model; raises ArithmeticError if it diverges.
-# Or InputError if it refuses them.
-Score = Callable[[Node, Training], float]
 
 
 def peak(node, training):

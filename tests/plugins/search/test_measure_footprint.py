@@ -1,7 +1,5 @@
 """A file that nobody trained weighs what the trained one does, but for vectors that happen to be equal there."""
 
-from collections.abc import Callable
-
 import pytest
 
 from components.artifacts.measurements import Latency
@@ -12,9 +10,7 @@ from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
 from keras_bert.options.compression import Student
 from keras_bert.options.export import Export
 from plugins.search.measure_footprint import measure_footprint
-from tests.components.tuning_job import LENGTH, QUANTIZATION, Line
-
-Lines = Callable[[str], Line]
+from tests.components.tuning_job import LENGTH, QUANTIZATION
 
 
 def measured(line, folder, **given):

@@ -1,16 +1,11 @@
 """The score on validation rows, of a model as it is, as it was rounded, and of its file."""
 
-from collections.abc import Callable
-
 import pytest
 
 from components.dsl.errors import InputError
 from components.examples.registry import read_rows
 from plugins.search.artifacts import Validation
 from plugins.search.validate import validate
-from tests.components.tuning_job import Line
-
-Lines = Callable[[str], Line]
 
 
 def validated(line, folder, **given):
