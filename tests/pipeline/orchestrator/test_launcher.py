@@ -40,6 +40,14 @@ class Life:
                 (outcome,) = wait_for_any([launched.child])
             return self.launcher.publish(launched, outcome)
 
+    def run_succession(self, value):
+        """Runs a candidate, its comparison with the one kept before it, and what keeps it; gives the comparison."""
+        (end,) = toy.succession(value, self.root / "kept")
+        loud, verdict = end.inputs["candidate"].node, end.inputs["verdict"].node
+        for node in (loud.inputs["text"].node, loud, verdict, end):
+            self.run(node)
+        return verdict
+
     def read(self, node, name):
         artifact = self.launcher.output(node, name, self.made[node.name][name])
         return str(artifact.read())
@@ -102,28 +110,14 @@ def test_an_artifact_that_was_tampered_with_is_made_again(life, harm):
 
 
 def test_a_lookup_is_stable_on_repetition(life):
-    def candidate(value):
-        (end,) = toy.succession(value, life.root / "kept")
-        verdict = end.inputs["verdict"].node
-        loud = end.inputs["candidate"].node
-        for node in (loud.inputs["text"].node, loud, verdict, end):
-            life.run(node)
-        return life.read(verdict, "verdict")
-
-    assert candidate("a") == "A! after nothing"
-    assert candidate("a") == "A! after nothing"
-    assert candidate("b") == "B! after A!"
-    assert candidate("b") == "B! after A!"
+    verdicts = [life.read(life.run_succession(value), "verdict") for value in "aabb"]
+    assert verdicts == ["A! after nothing"] * 2 + ["B! after A!"] * 2
     assert [execution.state for execution in life.store.executions(1)][-4:] == ["cached"] * 4
 
 
 def test_data_that_is_looked_up_is_recorded_as_the_users(life):
-    for value in ("a", "b"):
-        (end,) = toy.succession(value, life.root / "kept")
-        verdict = end.inputs["verdict"].node
-        loud = end.inputs["candidate"].node
-        for node in (loud.inputs["text"].node, loud, verdict, end):
-            life.run(node)
+    life.run_succession("a")
+    verdict = life.run_succession("b")
     plan = life.plan(verdict)
     assert plan.hit is not None
     file = str(life.root / "kept" / "000.kept")

@@ -20,6 +20,7 @@ from pipeline.orchestrator.root import locked_root
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.orchestrator.store import Store
 from tests.pipeline.orchestrator import toy
+from tests.processes import wait_for
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -413,18 +414,11 @@ class SubprocessRun:
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         grandchild = self.trace.with_name("trace.grandchild")
-        deadline = time.monotonic() + 30
-        while not (grandchild.exists() and grandchild.read_text()):
-            assert time.monotonic() < deadline, self.process.communicate()
-            time.sleep(0.02)
+        wait_for(lambda: grandchild.exists() and grandchild.read_text(), self.process, 30)
         self.pids = [int(self.trace.read_text()), int(grandchild.read_text())]
 
     def assert_children_end(self, seconds=5.0):
-        deadline = time.monotonic() + seconds
-        for pid in self.pids:
-            while toy.is_running(pid):
-                assert time.monotonic() < deadline, f"process {pid} is still there"
-                time.sleep(0.02)
+        assert all(toy.ends(pid, seconds) for pid in self.pids)
 
     def assert_it_goes_on(self, state):
         """The next run goes on after the last finished step, and nothing half-written is left."""
@@ -490,19 +484,13 @@ def test_a_second_run_on_a_busy_root(tmp_path):
     driven.assert_children_end()
 
 
-def test_only_the_parent_is_killed(tmp_path):
+@pytest.mark.parametrize("whole_tree", [False, True])
+def test_a_killed_run_goes_on_after_its_last_step(tmp_path, whole_tree):
     driven = SubprocessRun(tmp_path)
-    driven.process.kill()
-    driven.process.communicate(timeout=10)
-    driven.assert_children_end()
-    driven.assert_it_goes_on("interrupted")
-
-
-def test_the_whole_tree_is_killed(tmp_path):
-    driven = SubprocessRun(tmp_path)
-    for pid in (*driven.pids, driven.process.pid):
+    for pid in (*driven.pids * whole_tree, driven.process.pid):
         os.kill(pid, signal.SIGKILL)
     driven.process.communicate(timeout=10)
+    driven.assert_children_end()
     driven.assert_it_goes_on("interrupted")
 
 

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -21,6 +20,7 @@ from pipeline.orchestrator.store import Store
 from pipeline.provenance.garbage import find_garbage, remove_garbage
 from tests.pipeline.orchestrator import toy
 from tests.pipeline.orchestrator.test_runner import REPOSITORY, chain, states
+from tests.processes import wait_for
 
 
 def step(root, name, value="hello", **options):
@@ -149,17 +149,10 @@ class DrivenStep:
         return [line for line in output.splitlines() if not line.startswith("time:")]
 
 
-def wait_for(file):
-    deadline = time.monotonic() + 20
-    while not file.exists():
-        assert time.monotonic() < deadline, f"{file} did not appear"
-        time.sleep(0.02)
-
-
 def test_two_steps_run_concurrently_and_the_same_step_runs_once(tmp_path):
     DrivenStep(tmp_path, "write").end()
     first = DrivenStep(tmp_path, "meet_a")
-    wait_for(tmp_path / "place" / "a")
+    wait_for((tmp_path / "place" / "a").exists)
     twin = DrivenStep(tmp_path, "meet_a")
     waits = twin.process.stdout.readline()
     assert waits.startswith("meet_a: waits for the same step (meet_a, process "), waits
@@ -178,7 +171,7 @@ def test_two_steps_run_concurrently_and_the_same_step_runs_once(tmp_path):
 def test_measurement_waits_for_other_steps_on_the_machine(tmp_path):
     DrivenStep(tmp_path, "write").end()
     slow = DrivenStep(tmp_path, "meet_a", seconds=1.5)
-    wait_for(tmp_path / "place" / "a")
+    wait_for((tmp_path / "place" / "a").exists)
     measure = DrivenStep(tmp_path, "meet_c", seconds=0.1)
     assert slow.end() == ["meet_a ran"]
     assert measure.end() == [
@@ -192,7 +185,7 @@ def test_measurement_waits_for_other_steps_on_the_machine(tmp_path):
 def test_refuses_run_while_single_steps_run_and_keeps_their_staging(tmp_path):
     DrivenStep(tmp_path, "write").end()
     slow = DrivenStep(tmp_path, "meet_a")
-    wait_for(tmp_path / "place" / "a")
+    wait_for((tmp_path / "place" / "a").exists)
     (staging,) = (tmp_path / "root" / ".staging").iterdir()
     message = rf"root must be free, got .*: steps run in it \(meet_a, process {slow.process.pid} on "
     with pytest.raises(InputError, match=message):
@@ -219,7 +212,7 @@ def test_refuses_step_while_a_run_holds_the_root(tmp_path):
 def test_killed_step_runs_again_and_its_staging_is_removed(tmp_path, number):
     DrivenStep(tmp_path, "write").end()
     slow = DrivenStep(tmp_path, "meet_a", seconds=60.0)
-    wait_for(tmp_path / "place" / "a")
+    wait_for((tmp_path / "place" / "a").exists)
     slow.process.send_signal(number)
     slow.end(-number if number is signal.SIGKILL else 130)
     staging = tmp_path / "root" / ".staging"
