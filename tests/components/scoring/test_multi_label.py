@@ -6,7 +6,6 @@ from sklearn import metrics as sklearn_metrics
 
 from components.scoring import multi_label
 from components.scoring.multi_label import LabelSetAnswer, LabelSetScoring, score_sets
-from components.scoring.row_statistics import score_rows
 from components.sources.label_sets import LabelSetRow
 
 LABELS = ["a", "b", "c", "d"]
@@ -70,15 +69,6 @@ def test_a_row_without_labels_that_gets_none_is_right():
         0,
         0,
     )
-
-
-def test_rows_have_scores_whose_mean_is_the_metric():
-    rows, answers = as_rows(*random_rows(1))
-    scores = SCORING.score(rows, answers, LABELS).metrics
-    for metric in ("sample_f1", "subset_accuracy"):
-        row_scores = score_rows(SCORING.sample_measure(metric, rows, answers, LABELS))
-        assert np.mean(row_scores) == pytest.approx(scores[metric])
-    assert score_rows(SCORING.sample_measure("micro_f1", rows, answers, LABELS)) is None
 
 
 def test_the_worst_rows_have_the_most_wrong_labels():
