@@ -51,7 +51,7 @@ def make_task(name):
     return TASKS[name].build(make_encoder(num_layers=1), tokenizer, max_length=LENGTHS[-1], **SETTINGS[name])
 
 
-@pytest.fixture(scope="module", params=SETTINGS)
+@pytest.fixture(scope="module", params=long_but(("classification", "question_answering", "embedding"), SETTINGS))
 def exported(request, tmp_path_factory):
     """A task, and the folder of its exported files."""
     task, folder = make_task(request.param), tmp_path_factory.mktemp(request.param)
