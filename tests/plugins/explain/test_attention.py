@@ -19,11 +19,12 @@ from plugins.explain.attention import EncoderAttention, attentions, rollout
 from tests.keras_bert.families.long_attention import bias_of, config, heads_of, states
 from tests.keras_bert.family_tasks import FAMILIES, family_task
 from tests.keras_bert.interop.checkpoints import CONFIG, make_task
+from tests.samples import long_but
 
 TEXTS, PAIRS = ["abc d ef", "g"], ["ef ga", "b c d e f"]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", long_but(("bert", "longformer", "bigbird", "deberta"), FAMILIES))
 def test_every_family_gives_full_matrices(family, tokenizer):
     task = family_task(family, tokenizer)
     for attention, text, second in zip(attentions(task, TEXTS, PAIRS), TEXTS, PAIRS, strict=True):
@@ -40,7 +41,7 @@ def test_every_family_gives_full_matrices(family, tokenizer):
         np.testing.assert_allclose(words.sum(axis=-1), 1 - np.stack(averaged, axis=-1), atol=1e-5)
 
 
-@pytest.mark.parametrize("family", [name for name in FAMILIES if name != "bigbird"])
+@pytest.mark.parametrize("family", long_but(("bert", "longformer"), [name for name in FAMILIES if name != "bigbird"]))
 def test_padding_changes_nothing(family, tokenizer):
     task = family_task(family, tokenizer)
     together = EncoderAttention(task.model).weights(task.encode(TEXTS))

@@ -14,6 +14,7 @@ from plugins.explain.heads import attention_sums, distance_sums, head_kinds, hea
 from tests.keras_bert.family_tasks import FAMILIES, family_task
 from tests.keras_bert.interop.checkpoints import CONFIG, make_task
 from tests.keras_bert.tokenizers.subwords import bpe
+from tests.samples import long_but
 
 TEXTS, PAIRS = ["abc d ef", "g"], ["ef ga", "b c d e f"]
 SHARES = ("to_first", "to_separators", "to_itself", "to_previous", "to_next")
@@ -76,7 +77,8 @@ def check_statistics(task, texts, pairs):
     return rows
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+# Of attentions, which `test_attention.py` looks at.
+@pytest.mark.parametrize("family", long_but(("bert", "longformer"), FAMILIES))
 def test_statistics_are_those_of_plain_loops(family, tokenizer):
     rows = check_statistics(family_task(family, tokenizer), TEXTS, PAIRS)
     assert all(len(separators) == 2 for _, _, separators in rows)
