@@ -96,24 +96,24 @@ def serve(trained: Sequence[Any], batch_size: int, steps: int) -> None:
     from keras_bert.objectives.tasks import ClassificationObjective
     from keras_bert.options.training import Training
     from keras_bert.tasks.classification import build_classifier
-    from keras_bert.training.trainer import Trainer
+    from keras_bert.training.step import TrainingStep
 
     model_folder, rows_folder, precision = trained
     examples = TaskExamples(rows_folder)
     labels = read_labels(examples.path)
     model = build_classifier(encoder_of(load_model(Path(model_folder) / "model.keras")), len(labels))
     training = Training(batch_size=batch_size, precision=precision)
-    trainer = Trainer(model, ClassificationObjective(), training, 10_000)
+    step = TrainingStep(model, ClassificationObjective(), training, 10_000)
     batches = iter(RecordRows(examples.path).training_batches(training.micro_batch_size, training.seed).after(0))
     for number in range(WARM_UP):
-        trainer.step([next(batches)], number + 1)
+        step.step([next(batches)], number + 1)
     answer("ready")
     for _ in questions():
         began, rows = time.perf_counter(), 0
         for number in range(steps):
             batch = next(batches)
             rows += len(batch["label"])
-            _, norm = trainer.step([batch], WARM_UP + number)
+            _, norm = step.step([batch], WARM_UP + number)
             float(norm)
         answer(rows / (time.perf_counter() - began))
 

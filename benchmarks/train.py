@@ -8,7 +8,7 @@ families (`benchmarks/family_race.py`); the rest of this text describes the firs
 
 Both contestants run in processes of their own and are timed in alternating rounds, so that other load slows both
 alike; processor time of all cores depends on it least. Tokens are random and rows are full, without padding. Dropout
-0.1 everywhere, AdamW with decay 0.01, gradients clipped at a global norm of 1. This project runs the step of `Trainer`,
+0.1 everywhere, AdamW with decay 0.01, gradients clipped at a global norm of 1. This project runs `TrainingStep`,
 keras-hub the function that its `fit` calls, with its default loss and metric. "XLA" compiles the whole step, "XLA
 parts" the operations between matrix products.
 

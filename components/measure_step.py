@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from keras_bert.data.batches import Batches
     from keras_bert.objectives.base import Objective
     from keras_bert.tasks.base import Task
-    from keras_bert.training.trainer import Trainer
+    from keras_bert.training.step import TrainingStep
 
 # For each shape, the steps before timing, which include compiling, and the timed steps.
 _WARM, _TIMED = 5, 15
@@ -51,7 +51,8 @@ def measure_step(
         InputError: the model to continue from has fewer positions than the rows, or no pooler for pairs.
     """
     from keras_bert.training.devices import find_strategy
-    from keras_bert.training.trainer import Trainer, make_deterministic
+    from keras_bert.training.seeds import make_deterministic
+    from keras_bert.training.step import TrainingStep
 
     make_deterministic(training.seed)
     further: dict[str, Any] = {"generator": generator, "span_boundary": span_boundary, "mask_decoder": mask_decoder}
@@ -65,10 +66,10 @@ def measure_step(
         with strategy.scope():
             task = build_pretraining_task(examples, vocabulary, start, encoder, generator, mask_decoder)
             trained, objective = pretraining_objective(task, examples, training.xla, **further)
-        trainer = Trainer(trained, objective, training, _TIMED * len(lengths), strategy)
+        step = TrainingStep(trained, objective, training, _TIMED * len(lengths), strategy)
         for number, length in enumerate(lengths):
             report_progress(number, len(lengths), f"timing steps on rows of {length} tokens")
-            seconds = _time(trainer, training_batches(examples, training, length))
+            seconds = _time(step, training_batches(examples, training, length))
             costs[number] = costs[number]._replace(seconds=seconds)
     cost.write(PretrainingStepCosts(costs, _bytes_an_entry(task, examples)))
     cost.counts = {key: value for key, value in costs[-1]._asdict().items() if value is not None}
@@ -89,13 +90,13 @@ def _count(
     return PASSES_A_STEP * training.accumulation * count_flops(lambda given: objective(model, given, True), specs)
 
 
-def _time(trainer: "Trainer", batches: "Batches") -> float:
+def _time(step: "TrainingStep", batches: "Batches") -> float:
     """The median seconds of a compiled step, with making its batch."""
-    source = iter(trainer.devices.spread(lambda **shares: batches.after(0, **shares)))
+    source = iter(step.devices.spread(lambda **shares: batches.after(0, **shares)))
     times = []
     for number in range(_WARM + _TIMED):
         started = time.perf_counter()
-        _, norm = trainer.step([next(source) for _ in range(trainer.training.accumulation)], number + 1)
+        _, norm = step.step([next(source) for _ in range(step.training.accumulation)], number + 1)
         float(norm)  # waits for the accelerator
         times.append(time.perf_counter() - started)
     return statistics.median(times[_WARM:])

@@ -72,7 +72,9 @@ def pretrain(
     from keras_bert.models.global_tokens import initialize_global_projections
     from keras_bert.models.replaced_tokens import separate_discriminator
     from keras_bert.training.devices import find_strategy
-    from keras_bert.training.trainer import Trainer, make_deterministic, validation_rows
+    from keras_bert.training.seeds import make_deterministic
+    from keras_bert.training.step import TrainingStep
+    from keras_bert.training.trainer import Trainer, validation_rows
 
     make_deterministic(training.seed)
     strategy = find_strategy()
@@ -83,16 +85,18 @@ def pretrain(
         trained, objective = pretraining_objective(
             task, examples, training.xla, generator=generator, span_boundary=span_boundary, mask_decoder=mask_decoder
         )
-    trainer = Trainer(trained, objective, training, steps, strategy)
+    step = TrainingStep(trained, objective, training, steps, strategy)
     first, *rest = (training_batches(examples, training, length) for length in lengths)
     short = count_short_steps(short_steps, steps) * training.accumulation
-    history = trainer.fit(
+    trainer = Trainer(
+        step,
         Phases(first, short, rest[0]) if rest else first,
         validation=pretraining_batches(examples.path, "validation", validation_rows(max(lengths))),
-        on_progress=TrainingProgress(trainer, lengths[max(lengths)]["validation"], validations, report_progress),
+        on_progress=TrainingProgress(step, lengths[max(lengths)]["validation"], validations, report_progress),
         validations=validations,
         **training_folders(training),
     )
+    history = trainer.fit()
     if generator is not None:
         with strategy.scope():
             separate_discriminator(trained)

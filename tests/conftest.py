@@ -12,7 +12,7 @@ LONGEST = (
     "tests/components/test_compression.py",
     "tests/keras_bert/test_one_look.py",
     "tests/keras_bert/export/test_bundle.py",
-    "tests/keras_bert/training/test_loop.py",
+    "tests/keras_bert/training/test_interruptions.py",
     "tests/keras_bert/training/test_trainer.py",
     "tests/test_docstrings.py",
     "tests/plugins/compare/test_compare.py",

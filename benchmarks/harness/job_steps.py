@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from keras_bert.interop.hugging_face import from_hugging_face
-from keras_bert.training.trainer import Trainer
+from keras_bert.training.step import TrainingStep
 from pipeline.job.files import make_settings
 
 STEPS, WARM = 12, 3
@@ -26,14 +26,14 @@ def main() -> None:
     task = from_hugging_face(settings.checkpoint.folder(), "classification", **new_head)
     if settings.adaptation is not None:
         task.adapt(settings.adaptation)
-    trainer = Trainer(task.network(), task.objective(), training, 1000)
+    step = TrainingStep(task.network(), task.objective(), training, 1000)
     ids = np.random.default_rng(0).integers(1000, task.tokenizer.vocabulary_size, (training.batch_size, length))
     ids = ids.astype("int32")
     batch = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1, "label": ids[:, 0] % 2}
     seconds = []
     for number in range(STEPS):
         began = time.perf_counter()
-        _, norm = trainer.step([batch], number + 1)
+        _, norm = step.step([batch], number + 1)
         float(norm)
         seconds.append(time.perf_counter() - began)
     print(json.dumps({"ms": 1000 * statistics.median(seconds[WARM:])}))

@@ -17,7 +17,7 @@ def make_step(model: "keras.Model", mode: str, batch: Batch) -> Step:
 
     from keras_bert.fused.pretraining import FusedPretrainingObjective
     from keras_bert.objectives.pretraining import PretrainingObjective
-    from keras_bert.training.trainer import Trainer
+    from keras_bert.training.step import TrainingStep
 
     precision, *compiler = mode.split()
     chosen, xla = next(choice for choice in get_args(Precision) if choice == precision), _XLA[" ".join(compiler)]
@@ -25,10 +25,10 @@ def make_step(model: "keras.Model", mode: str, batch: Batch) -> Step:
     tensors = {name: tf.constant(array) for name, array in batch.items()}
     plain = PretrainingObjective(next_sentence=False)
     objective = FusedPretrainingObjective(model, next_sentence=False) if xla == "parts" else plain
-    trainer = Trainer(model, objective, training, steps=100_000)
+    trained = TrainingStep(model, objective, training, steps=100_000)
 
     def step() -> float:
-        (sums,), _ = trainer.step([tensors], 1)
+        (sums,), _ = trained.step([tensors], 1)
         return float(sums["masked_loss"][0])
 
     return step

@@ -9,7 +9,7 @@ from components.dsl.step_folders import ProgressParts, ProgressSink, step_folder
 from keras_bert.options.training import Training
 
 if TYPE_CHECKING:
-    from keras_bert.training.trainer import Trainer
+    from keras_bert.training.step import TrainingStep
 
 # The default number of validations of a training.
 VALIDATIONS = 2
@@ -27,7 +27,7 @@ STEADY = 5
 def reproducible_scope(seed: int) -> Iterator[None]:
     """The scope of the strategy of this process, in which the same arguments give the same weights."""
     from keras_bert.training.devices import find_strategy
-    from keras_bert.training.trainer import make_deterministic
+    from keras_bert.training.seeds import make_deterministic
 
     make_deterministic(seed)
     with find_strategy().scope():
@@ -48,18 +48,18 @@ class StepMonitor:
     ) -> None:
         self._counts, self.validations, self._scored_after = examples.features()["counts"], validations, scored_after
 
-    def fit_options(self, trainer: "Trainer", steps: Sequence[int], phase: int) -> dict[str, Any]:
+    def fit_options(self, step: "TrainingStep", steps: Sequence[int], phase: int) -> dict[str, Any]:
         """See `Monitor`; all phases but the last one have a folder of their own."""
-        training, rows = trainer.training, self._counts["validation"]
+        training, rows = step.training, self._counts["validation"]
         works = [count + self.validations * forward_work(rows, training) for count in steps]
         parts = ProgressParts([*works, forward_work(self._scored_after, training)])
-        progress = TrainingProgress(trainer, rows, self.validations, parts.sink(phase))
+        progress = TrainingProgress(step, rows, self.validations, parts.sink(phase))
         is_last = phase == len(steps) - 1
         return {"on_progress": progress, **training_folders(training, "" if is_last else "intermediate")}
 
 
 def training_folders(training: Training, phase: str = "") -> dict[str, Any]:
-    """The folders of the checkpoints and the record of a seed and a phase, as arguments of `Trainer.fit`."""
+    """The folders of the checkpoints and the record of a seed and a phase, as arguments of `Trainer`."""
     folders_of_step = step_folders()
     folders = {"checkpoints": folders_of_step.checkpoints, "record": folders_of_step.record}
     return {name: folder and folder / f"seed-{training.seed}" / phase for name, folder in folders.items()}
@@ -82,16 +82,16 @@ class TrainingProgress:
     first steps after that are timed, nothing is reported. The compilation of a rare shape later on is not reported.
     """
 
-    def __init__(self, trainer: "Trainer", validation_rows: int, validations: int, sink: ProgressSink) -> None:
-        from keras_bert.training.loop import validation_steps
+    def __init__(self, step: "TrainingStep", validation_rows: int, validations: int, sink: ProgressSink) -> None:
+        from keras_bert.training.trainer import validation_steps
 
-        self._trainer, self._sink, self._is_timed = trainer, sink, False
-        self._validation = forward_work(validation_rows, trainer.training)
-        self._validate_at = validation_steps(trainer.steps, validations)
+        self._step, self._sink, self._is_timed = step, sink, False
+        self._validation = forward_work(validation_rows, step.training)
+        self._validate_at = validation_steps(step.steps, validations)
 
     def __call__(self, step: int, steps: int, note: str) -> None:
         """Reports a step; `Trainer.fit` calls it after each."""
-        steady = step - self._trainer.fresh_step
+        steady = step - self._step.fresh_step
         self._is_timed = self._is_timed or steady >= 2 * STEADY or step == steps
         if self._is_timed or steady == STEADY:
             self._sink(self._work(step), self._work(steps), note)

@@ -24,7 +24,7 @@ from keras_bert.tasks.checks import check_keras, check_same_length, is_keras_mod
 from keras_bert.tasks.retrieval import Retrieval
 from keras_bert.training.history import History
 from keras_bert.training.new_head import restored_head
-from keras_bert.training.trainer import Trainer
+from keras_bert.training.step import TrainingStep
 
 # Parts of the rows of a cross-validation.
 _FOLDS = 5
@@ -65,7 +65,7 @@ def fit(
             `precision` is `auto`, and the number of rows decides `epochs`, the width of the encoder `learning_rate`.
 
     Returns:
-        The history, see `Trainer.fit`: an entry has `step`, `loss`, the task's metrics, and `validation_...`. Its
+        The history: an entry has `step`, `loss`, the task's metrics, and `validation_...`, see `Trainer.fit`. Its
         attribute `history` has lists by name, as that of Keras' `History`.
 
     Raises:
@@ -177,10 +177,10 @@ class ProgressBar:
     def __init__(self, verbose: int, validations: int = 0) -> None:
         self._verbose, self.validations = verbose, validations
 
-    def fit_options(self, trainer: Trainer, steps: Sequence[int], phase: int) -> dict[str, Any]:
+    def fit_options(self, step: TrainingStep, steps: Sequence[int], phase: int) -> dict[str, Any]:
         """See `Monitor`; nothing is stored."""
-        bar = keras.utils.Progbar(trainer.steps, verbose=self._verbose)
-        return {"on_progress": lambda step, *_: bar.update(step)}
+        bar = keras.utils.Progbar(step.steps, verbose=self._verbose)
+        return {"on_progress": lambda done, *_: bar.update(done)}
 
 
 def read_rows(task: Task, data: Sequence[Any], pairs: Sequence[str] | None = None) -> dict[str, Array]:

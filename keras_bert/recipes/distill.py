@@ -11,7 +11,8 @@ from keras_bert.recipes.train import BatchedRows, Monitor, train
 from keras_bert.tasks.base import Task
 from keras_bert.training.history import Entry
 from keras_bert.training.new_head import fit_head
-from keras_bert.training.trainer import seeded_weights, validation_rows
+from keras_bert.training.seeds import seeded_weights
+from keras_bert.training.trainer import validation_rows
 
 
 def distillation_objective(

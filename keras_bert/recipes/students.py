@@ -13,7 +13,7 @@ from keras_bert.options.compression import Student, has_prunable_blocks
 from keras_bert.options.training import Training
 from keras_bert.recipes.train import BatchedRows
 from keras_bert.tasks.base import Task
-from keras_bert.training.trainer import seeded_weights
+from keras_bert.training.seeds import seeded_weights
 
 logger = logging.getLogger(__name__)
 

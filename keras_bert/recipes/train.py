@@ -12,8 +12,9 @@ from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.training.history import Entry
-from keras_bert.training.step import BatchSource
-from keras_bert.training.trainer import Trainer, seed_dropout, validation_rows
+from keras_bert.training.seeds import seed_dropout
+from keras_bert.training.step import BatchSource, TrainingStep
+from keras_bert.training.trainer import Trainer, validation_rows
 
 
 class TrainingBatches(BatchSource, Protocol):
@@ -48,8 +49,8 @@ class Monitor(Protocol):
 
     validations: int
 
-    def fit_options(self, trainer: Trainer, steps: Sequence[int], phase: int) -> Mapping[str, Any]:
-        """The arguments `on_progress`, `checkpoints` and `record` of `Trainer.fit`, for one of phases with `steps`."""
+    def fit_options(self, step: TrainingStep, steps: Sequence[int], phase: int) -> Mapping[str, Any]:
+        """The arguments `on_progress`, `checkpoints` and `record` of `Trainer`, for one of phases with `steps`."""
 
 
 def train(
@@ -70,7 +71,8 @@ def train(
 
     `network` is the task's, or has it inside. Dropout starts from the seed, whatever the model was used for before, and
     the task loses its calibration. Must be called in the scope of the strategy that the model was built in; see
-    `Trainer` for the last arguments. Returns the history, in which the steps of all phases are counted together.
+    `Trainer` and `TrainingStep` for the last arguments. Returns the history, in which the steps of all phases are
+    counted together.
     """
     batches = rows.training_batches(training.micro_batch_size, training.seed)
     validation = rows.validation_batches(validation_rows(rows.max_length))
@@ -78,8 +80,9 @@ def train(
     history, steps = list[Entry](), [count for _, count in phases]
     for phase, (objective, count) in enumerate(phases):
         plan = dataclasses.replace(training, steps=count)
-        trainer = Trainer(network, objective, plan, count, variables=variables, after_step=after_step)
-        entries = trainer.fit(
+        step = TrainingStep(network, objective, plan, count, variables=variables, after_step=after_step)
+        trainer = Trainer(
+            step,
             batches,
             # Without validation rows there are no validations, and the trainer does not read this argument.
             validation=validation or batches,
@@ -87,8 +90,8 @@ def train(
             select=select,
             patience=patience,
             compare_start=compare_start,
-            **monitor.fit_options(trainer, steps, phase),
+            **monitor.fit_options(step, steps, phase),
         )
-        history += [{**entry, "step": entry["step"] + sum(steps[:phase])} for entry in entries]
+        history += [{**entry, "step": entry["step"] + sum(steps[:phase])} for entry in trainer.fit()]
     task.calibration = Calibration()
     return history

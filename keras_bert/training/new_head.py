@@ -23,7 +23,7 @@ from keras_bert.objectives.base import call_model
 from keras_bert.options.fine_tuning import StartHead
 from keras_bert.tasks.base import Link, Task
 from keras_bert.training.linear_model import LinearModel, fit_linear, losses
-from keras_bert.training.trainer import seeded_weights
+from keras_bert.training.seeds import seeded_weights
 
 if TYPE_CHECKING:
     from keras_bert.training.step import BatchSource

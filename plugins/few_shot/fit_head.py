@@ -31,7 +31,7 @@ def fit_head(
     """
     from keras_bert.tasks.classification import Classification
     from keras_bert.tasks.multi_label import MultiLabelClassification
-    from keras_bert.training.trainer import make_deterministic
+    from keras_bert.training.seeds import make_deterministic
     from plugins.few_shot.logistic_head import fit_logistic_head
 
     make_deterministic(seed)

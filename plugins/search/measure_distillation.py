@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from keras_bert.data.batches import Batches
-    from keras_bert.training.trainer import Trainer
+    from keras_bert.training.step import TrainingStep
 
 # The most steps to time, and the seconds after which no further step is made.
 _STEPS, _SECONDS = 40, 60.0
@@ -47,7 +47,7 @@ def measure_distillation(
     from keras_bert.data.task_batches import RecordRows
     from keras_bert.recipes.distill import distillation_objective
     from keras_bert.recipes.students import make_student
-    from keras_bert.training.trainer import Trainer
+    from keras_bert.training.step import TrainingStep
 
     started, rows = time.perf_counter(), RecordRows(examples.path)
     with reproducible_scope(training.seed):
@@ -56,22 +56,22 @@ def measure_distillation(
             student, _ = make_student(teacher_task, shape, rows, training)
         with table_errors("distillation"):
             objective = distillation_objective(teacher_task, student, rows, distillation, imitation, training)
-        trainer = Trainer(*objective, training, _STEPS)
+        step_of_student = TrainingStep(*objective, training, _STEPS)
     ready = time.perf_counter()
-    step, steps = _steady([*_times(trainer, rows.training_batches(training.micro_batch_size, training.seed))])
+    step, steps = _steady([*_times(step_of_student, rows.training_batches(training.micro_batch_size, training.seed))])
     begin = time.perf_counter() - started - step * steps
     cost.write(TrainingTimes(step, steps, begin, examples.features()["counts"]))
     cost.counts = {"step": step, "building": ready - started}
 
 
-def _times(trainer: "Trainer", batches: "Batches") -> "Sequence[float]":
+def _times(step: "TrainingStep", batches: "Batches") -> "Sequence[float]":
     """The seconds of each step, with making its batch."""
-    source = iter(trainer.devices.spread(lambda **shares: batches.after(0, **shares)))
+    source = iter(step.devices.spread(lambda **shares: batches.after(0, **shares)))
     times: list[float] = []
     while len(times) < _STEPS and (sum(times) < _SECONDS or len(times) < 2):
         report_progress(len(times), _STEPS, "timing steps")
         started = time.perf_counter()
-        _, norm = trainer.step([next(source) for _ in range(trainer.training.accumulation)], len(times) + 1)
+        _, norm = step.step([next(source) for _ in range(step.training.accumulation)], len(times) + 1)
         float(norm)  # waits for the accelerator
         times.append(time.perf_counter() - started)
     return times

@@ -20,6 +20,7 @@ from keras_bert.models.encoder import config_of
 from keras_bert.options.compression import StateImitation, Student
 from keras_bert.options.training import Training
 from keras_bert.tasks.classification import Classification
+from keras_bert.training.step import TrainingStep
 from keras_bert.training.trainer import Trainer
 from tests.components.tuning_job import WORDS, eagerly
 
@@ -107,11 +108,13 @@ def test_one_with_fewer_parts_starts_from_those_of_the_start(checkpoint, texts, 
 def test_killed_and_started_again_the_bytes_are_the_same(checkpoint, texts, tmp_path, monkeypatch):
     settings = {"imitation": StateImitation(cosine=1.0)}
     whole = make(checkpoint, texts, tmp_path / "whole", **settings)
-    monkeypatch.setattr(Trainer, "fit", functools.partialmethod(Trainer.fit, checkpoint_seconds=0.0))
+    monkeypatch.setattr(Trainer, "__init__", functools.partialmethod(Trainer.__init__, checkpoint_seconds=0.0))
     set_step_folders(StepFolders(checkpoints=tmp_path / "checkpoints"))
     fits = []
-    steps = Trainer.step
-    monkeypatch.setattr(Trainer, "step", lambda self, batches, step: fits.append(step) or steps(self, batches, step))
+    steps = TrainingStep.step
+    monkeypatch.setattr(
+        TrainingStep, "step", lambda self, batches, step: fits.append(step) or steps(self, batches, step)
+    )
 
     def kill(done, total, note):
         if len(fits) == 3:

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import types
 from collections.abc import Callable
 
 import numpy as np
@@ -79,11 +80,11 @@ def trainer_calls(monkeypatch):
     """What the trainer is asked for, which then trains nothing."""
     calls = []
 
-    def keep(self, batches, **arguments):
-        calls.append({"steps": self.steps, **arguments})
-        return [{"step": self.steps}]
+    def keep(step, batches, **arguments):
+        calls.append({"steps": step.steps, **arguments})
+        return types.SimpleNamespace(fit=lambda: [{"step": step.steps}])
 
-    monkeypatch.setattr("keras_bert.training.trainer.Trainer.fit", keep)
+    monkeypatch.setattr("keras_bert.recipes.train.Trainer", keep)
     return calls
 
 

@@ -46,7 +46,7 @@ def measured(inputs, tmp_path_factory):
     training = Training(batch_size=ROWS, accumulation=2, xla="parts")
     given = {"examples": examples, "vocabulary": inputs["vocabulary"], "encoder": SHAPE, "training": training}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keras_bert.training.trainer.Trainer.step", lambda _, *given: steps.step(*given))
+        patch.setattr("keras_bert.training.step.TrainingStep.step", lambda _, *given: steps.step(*given))
         patch.setattr("components.measure_step.time.perf_counter", lambda: steps.now)
         measure_step.run(**given, cost=cost, timed=True)
     return examples, cost.read(), steps

@@ -147,8 +147,8 @@ def test_rows_that_suit_no_objective(inputs, tmp_path, further, rows, message):
 def test_what_is_compiled_in_parts_has_an_objective_for_it(inputs, tmp_path, monkeypatch, further, rows, objective):
     seen = []
 
-    def record(self, *_, **__):
-        seen.append(self.objective.identity())
+    def record(self):
+        seen.append(self._step.objective.identity())
         return [{"step": 1}]
 
     monkeypatch.setattr("keras_bert.training.trainer.Trainer.fit", record)
@@ -158,7 +158,7 @@ def test_what_is_compiled_in_parts_has_an_objective_for_it(inputs, tmp_path, mon
 
 
 def test_a_discriminator_goes_on(inputs, tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_bert.training.trainer.Trainer.fit", lambda *_, **__: [{"step": 1}])
+    monkeypatch.setattr("keras_bert.training.trainer.Trainer.fit", lambda _: [{"step": 1}])
     further = {"generator": Generator()}
     first, _ = train(inputs, tmp_path, objective="none", further=further)
     second = Model(tmp_path / "second")
@@ -171,9 +171,10 @@ def test_a_discriminator_goes_on(inputs, tmp_path, monkeypatch):
 def test_short_rows_come_first(inputs, tmp_path, monkeypatch):
     seen = []
 
-    def record(self, batches, **_):
-        seen.extend(int(batch["token_ids"].shape[1]) for batch in batches.after(0).take(self.steps))
-        return [{"step": self.steps}]
+    def record(self):
+        batches = self._batches.after(0).take(self._step.steps)
+        seen.extend(int(batch["token_ids"].shape[1]) for batch in batches)
+        return [{"step": self._step.steps}]
 
     monkeypatch.setattr("keras_bert.training.trainer.Trainer.fit", record)
     train(inputs, tmp_path, steps=10, short_steps=0.9, short_length=16)
@@ -183,10 +184,11 @@ def test_short_rows_come_first(inputs, tmp_path, monkeypatch):
 def test_validations_are_part_of_the_progress(inputs, tmp_path, monkeypatch):
     seen = []
 
-    def jump(self, batches, *, on_progress, validations, **_):
-        on_progress(self.steps // 2, self.steps, "")
-        on_progress(self.steps, self.steps, "")
-        return [{"step": self.steps}]
+    def jump(self):
+        steps = self._step.steps
+        self._on_progress(steps // 2, steps, "")
+        self._on_progress(steps, steps, "")
+        return [{"step": steps}]
 
     monkeypatch.setattr("keras_bert.training.trainer.Trainer.fit", jump)
     set_progress_sink(lambda *report: seen.append(report))

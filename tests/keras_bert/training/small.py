@@ -16,6 +16,7 @@ from keras_bert.models.pretraining import build_pretraining
 from keras_bert.objectives.tasks import ClassificationObjective
 from keras_bert.options.training import Training
 from keras_bert.tasks.classification import build_classifier
+from keras_bert.training.step import TrainingStep
 from keras_bert.training.trainer import Trainer
 
 SIZES = {"vocabulary_size": 30, "max_length": 8, "num_layers": 1, "hidden_size": 16, "num_heads": 2}
@@ -127,6 +128,6 @@ def fit(steps, *, build=small_classifier, dropout=0.0, strategy=None, training=N
         model = build(dropout)
     # Compiling takes longer than these trainings.
     training = training or Training(learning_rate=3e-3, xla="off")
-    trainer = Trainer(model, objective or ClassificationObjective(), training, steps, strategy)
+    step = TrainingStep(model, objective or ClassificationObjective(), training, steps, strategy)
     options = {"validation": rows(33, seed=1), "on_progress": lambda *_: None, "validations": 1, **options}
-    return model, trainer.fit(rows(seed=seed, batch_size=16 // training.accumulation), **options)
+    return model, Trainer(step, rows(seed=seed, batch_size=16 // training.accumulation), **options).fit()

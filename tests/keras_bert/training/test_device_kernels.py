@@ -10,7 +10,7 @@ from keras_bert.models.encoder import input_names
 from keras_bert.objectives.tasks import ClassificationObjective
 from keras_bert.options.training import Training
 from keras_bert.tasks.classification import build_classifier
-from keras_bert.training.trainer import Trainer
+from keras_bert.training.step import TrainingStep
 from tests.keras_bert.interop.test_families import FILES, read_model, unpack
 from tests.keras_bert.training.small import small_classifier
 
@@ -48,8 +48,8 @@ def types_of(node):
 
 
 def trace(model, batch, xla, precision="float32"):
-    trainer = Trainer(model, ClassificationObjective(), Training(xla=xla, precision=precision), 4)
-    return trainer._run_whole.get_concrete_function(batch)
+    step = TrainingStep(model, ClassificationObjective(), Training(xla=xla, precision=precision), 4)
+    return step._run_whole.get_concrete_function(batch)
 
 
 def batch_for(model, length=16):

@@ -12,9 +12,9 @@ from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.multi_label import MultiLabelClassification
 from keras_bert.tasks.regression import Regression
-from keras_bert.training.loop import NonFiniteLossError
 from keras_bert.training.masks import Masks
 from keras_bert.training.step import TrainingStep
+from keras_bert.training.trainer import NonFiniteLossError
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
 
 pytestmark = pytest.mark.usefixtures("eager")

@@ -4,7 +4,7 @@ import tensorflow as tf
 from tensorflow.python.framework import ops
 from tensorflow.python.framework.func_graph import FuncGraph
 
-from keras_bert.training.trainer import temporary_custom_gradients
+from keras_bert.training.step import temporary_custom_gradients
 from tests.keras_bert.training.small import fit
 
 

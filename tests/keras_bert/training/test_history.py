@@ -13,6 +13,7 @@ from keras_bert.training.devices import Devices
 from keras_bert.training.history import RunningRecord, write_history
 from keras_bert.training.precision import LossScale
 from keras_bert.training.running_mean import RunningMean
+from keras_bert.training.step import TrainingStep
 from keras_bert.training.trainer import Trainer
 from tests.keras_bert.training.small import Killed, Rows, rows, small_classifier, stop_after
 
@@ -112,25 +113,25 @@ class CutRows(Rows):
 
 def fit(training, stop=None, **options):
     keras.utils.set_random_seed(7)
-    trainer = Trainer(small_classifier(dropout=0.1), ClassificationObjective(), training, STEPS)
+    step = TrainingStep(small_classifier(dropout=0.1), ClassificationObjective(), training, STEPS)
     data = CutRows(rows(24).columns, training.micro_batch_size)
     options = {"validations": 1, "log_every": 1, "checkpoint_seconds": 0.0, **options}
-    history = trainer.fit(data, validation=rows(8, seed=1), on_progress=stop_after(stop), **options)
-    return trainer, history
+    trainer = Trainer(step, data, validation=rows(8, seed=1), on_progress=stop_after(stop), **options)
+    return step, trainer.fit()
 
 
 def test_wherever_it_goes_on_there_is_one_trace_and_the_same_bits(tmp_path):
     training = Training(learning_rate=1e-2, batch_size=4, xla="off")
-    trainer, history = fit(training)
-    assert trainer._run_whole.experimental_get_tracing_count() == 1
+    step, history = fit(training)
+    assert step._run_whole.experimental_get_tracing_count() == 1
     with pytest.raises(Killed):
         fit(training, stop=2, checkpoints=tmp_path)
     again, resumed = fit(training, checkpoints=tmp_path)
     assert resumed == history
-    for name, array in trainer.arrays().items():
+    for name, array in step.arrays().items():
         np.testing.assert_array_equal(array, again.arrays()[name], err_msg=name)
 
 
 def test_parts_of_a_batch_have_one_trace():
-    trainer, _ = fit(Training(batch_size=8, accumulation=2, xla="off"))
-    assert trainer._run_part.experimental_get_tracing_count() == 1
+    step, _ = fit(Training(batch_size=8, accumulation=2, xla="off"))
+    assert step._run_part.experimental_get_tracing_count() == 1

@@ -1,4 +1,4 @@
-"""A student and its matrices through the trainer: interrupted, and started again. Eager: to trace takes long."""
+"""A student and its matrices through the step: interrupted, and started again. Eager: to trace takes long."""
 
 import keras
 import numpy as np
@@ -12,6 +12,7 @@ from keras_bert.options.compression import Distillation, Imitation
 from keras_bert.options.training import Training
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.training.checkpoints import CheckpointError
+from keras_bert.training.step import TrainingStep
 from keras_bert.training.trainer import Trainer
 from tests.keras_bert.training.small import SIZES, Killed, rows, stop_after
 
@@ -27,34 +28,34 @@ def build(seed, dropout=0.0, **changes):
     return build_classifier(build_encoder(config), 2, dropout=dropout)
 
 
-def make_trainer(imitation=ALL):
+def make_step(imitation=ALL):
     student, teacher = build(7, dropout=0.2, hidden_size=8), build(1)
     objective = ImitationObjective(ClassificationObjective(), student, teacher, Distillation(), imitation)
     training = Training(learning_rate=1e-2, batch_size=8, xla="off")
-    return Trainer(objective.joint, objective, training, STEPS)
+    return TrainingStep(objective.joint, objective, training, STEPS)
 
 
-def fit(trainer, stop=None, **options):
+def fit(step, stop=None, **options):
     options = {"log_every": 1, "validations": 1, "checkpoint_seconds": 0.0, **options}
-    data = rows(16, batch_size=trainer.training.micro_batch_size)
-    return trainer.fit(data, validation=rows(9, seed=1, batch_size=5), on_progress=stop_after(stop), **options)
+    data = rows(16, batch_size=step.training.micro_batch_size)
+    return Trainer(step, data, validation=rows(9, seed=1, batch_size=5), on_progress=stop_after(stop), **options).fit()
 
 
 def test_killed_and_started_again_the_bits_are_the_same(tmp_path):
-    trainer = make_trainer()
-    projection = trainer.model.get_layer("hidden_states_projection").kernel
-    begin, start = trainer.arrays(), projection.numpy()
-    history, whole = fit(trainer), trainer.arrays()
+    step = make_step()
+    projection = step.model.get_layer("hidden_states_projection").kernel
+    begin, start = step.arrays(), projection.numpy()
+    history, whole = fit(step), step.arrays()
     assert np.any(projection.numpy() != start)
-    trainer.set_arrays(begin)
+    step.set_arrays(begin)
     with pytest.raises(Killed):
-        fit(trainer, 2, checkpoints=tmp_path)
+        fit(step, 2, checkpoints=tmp_path)
     others = Imitation(**{**vars(ALL), "layer_map": (0,)})
     with pytest.raises(CheckpointError, match=r"but objective\.imitation\.layer_map was None and is \[0\]"):
-        fit(make_trainer(others), checkpoints=tmp_path)
-    trainer.set_arrays(begin)
-    assert fit(trainer, checkpoints=tmp_path) == history
-    for name, array in trainer.arrays().items():
+        fit(make_step(others), checkpoints=tmp_path)
+    step.set_arrays(begin)
+    assert fit(step, checkpoints=tmp_path) == history
+    for name, array in step.arrays().items():
         np.testing.assert_array_equal(array, whole[name], err_msg=name)
     losses = {f"{name}_loss" for name in ("hidden_states", "attentions", "relations", "cosine")}
     assert losses | {"loss", "teacher_distance"} | {f"validation_{name}" for name in losses} <= history[-1].keys()

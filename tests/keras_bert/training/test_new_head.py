@@ -17,8 +17,8 @@ from keras_bert.tasks.multi_label import MultiLabelClassification
 from keras_bert.tasks.regression import Regression
 from keras_bert.tasks.token_classification import TokenClassification
 from keras_bert.training.linear_model import fit_linear
-from keras_bert.training.loop import NonFiniteLossError
 from keras_bert.training.new_head import draw_head, fit_head, has_drawn_head
+from keras_bert.training.trainer import NonFiniteLossError
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
 
 pytestmark = pytest.mark.usefixtures("eager")

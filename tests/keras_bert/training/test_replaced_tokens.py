@@ -12,7 +12,9 @@ from keras_bert.fused.pretraining import FusedReplacedTokensObjective
 from keras_bert.objectives.pretraining import ReplacedTokensObjective
 from keras_bert.options.pretraining import Generator
 from keras_bert.options.training import Training
-from keras_bert.training.trainer import Trainer, make_deterministic
+from keras_bert.training.seeds import make_deterministic
+from keras_bert.training.step import TrainingStep
+from keras_bert.training.trainer import Trainer
 from tests import forked
 from tests.keras_bert.models.test_replaced_tokens import CONFIG, make_joint
 from tests.keras_bert.training.small import Killed, Rows, stop_after
@@ -34,32 +36,32 @@ def make_rows(batch_size, count=16):
     return Rows({"token_ids": ids, "segment_ids": zeros, "padding_mask": zeros + 1, **columns}, batch_size)
 
 
-def make_trainer(config=DROPPING, strategy=None, **settings):
+def make_step(config=DROPPING, strategy=None, **settings):
     training = Training(**{"learning_rate": 1e-2, "batch_size": 8, "xla": "off", **settings})
     with (strategy or tf.distribute.get_strategy()).scope():
         joint = make_joint(GENERATOR.sharing, config)
         fused = training.xla == "parts"
         objective = FusedReplacedTokensObjective(joint, GENERATOR) if fused else ReplacedTokensObjective(GENERATOR)
-    return Trainer(joint, objective, training, STEPS, strategy)
+    return TrainingStep(joint, objective, training, STEPS, strategy)
 
 
-def fit(trainer, stop=None, **options):
-    rows, held_out = make_rows(trainer.training.micro_batch_size), make_rows(5, count=10)
+def fit(step, stop=None, **options):
+    rows, held_out = make_rows(step.training.micro_batch_size), make_rows(5, count=10)
     options = {"log_every": 1, "validations": 2, "checkpoint_seconds": 0.0, **options}
-    return trainer.fit(rows, validation=held_out, on_progress=stop_after(stop), **options)
+    return Trainer(step, rows, validation=held_out, on_progress=stop_after(stop), **options).fit()
 
 
 @pytest.mark.long
 def test_killed_and_started_again_the_bits_are_the_same(tmp_path):
-    trainer = make_trainer(accumulation=2, ema=0.8, precision="bfloat16")
-    begin = trainer.arrays()
-    history, whole = fit(trainer), trainer.arrays()
-    trainer.set_arrays(begin)
+    step = make_step(accumulation=2, ema=0.8, precision="bfloat16")
+    begin = step.arrays()
+    history, whole = fit(step), step.arrays()
+    step.set_arrays(begin)
     with pytest.raises(Killed):
-        fit(trainer, 2, checkpoints=tmp_path)
-    trainer.set_arrays(begin)
-    assert fit(trainer, checkpoints=tmp_path) == history
-    for name, array in trainer.arrays().items():
+        fit(step, 2, checkpoints=tmp_path)
+    step.set_arrays(begin)
+    assert fit(step, checkpoints=tmp_path) == history
+    for name, array in step.arrays().items():
         np.testing.assert_array_equal(array, whole[name], err_msg=name)
     metrics = {"masked_accuracy", "replaced_accuracy", "validation_masked_loss", "validation_replaced_loss"}
     assert metrics <= history[-1].keys()
@@ -68,7 +70,7 @@ def test_killed_and_started_again_the_bits_are_the_same(tmp_path):
 
 def test_the_state_of_what_draws_is_what_a_checkpoint_must_hold():
     # Without it the steps after an interruption draw other tokens.
-    step, batches = make_trainer(CONFIG), [*itertools.islice(make_rows(8).after(0), 2)]
+    step, batches = make_step(CONFIG), [*itertools.islice(make_rows(8).after(0), 2)]
     step.step(batches[:1], 1)
     kept, sums = step.arrays(), []
     for is_forgotten in (False, False, True):
@@ -88,7 +90,7 @@ def train_on_two_devices(folder):
     make_deterministic(3)
     tf.config.run_functions_eagerly(True)
     both = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-    histories = [fit(make_trainer(CONFIG, where)) for where in (None, both)]
+    histories = [fit(make_step(CONFIG, where)) for where in (None, both)]
     Path(folder, "devices.json").write_text(json.dumps(histories))
 
 

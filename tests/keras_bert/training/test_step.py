@@ -164,14 +164,16 @@ def test_a_step_that_overflows_is_left_out_and_counted():
     columns = {name: np.concatenate([column] * 3) for name, column in BATCH.items()}
     columns["token_ids"][2:4] = 4
     model, seen = linear(), []
-    trainer = Trainer(model, Overflowing(), Training(learning_rate=0.01, warmup=0, precision="float16", xla="off"), 3)
-    history = trainer.fit(
+    training = Training(learning_rate=0.01, warmup=0, precision="float16", xla="off")
+    trainer = Trainer(
+        TrainingStep(model, Overflowing(), training, 3),
         Rows(columns, 2),
         validation=Rows(BATCH, 2),
         on_progress=lambda *_: seen.append(model.get_weights()[0]),
         log_every=1,
         validations=1,
     )
+    history = trainer.fit()
     assert [entry["skipped_steps"] for entry in history] == [0, 1, 1]
     assert [entry["loss_scale"] for entry in history] == [2**15, 2**14, 2**14]
     np.testing.assert_array_equal(seen[0], seen[1])

@@ -14,7 +14,8 @@ from keras_bert.options.training import Training
 from keras_bert.training.checkpoints import CheckpointError
 from keras_bert.training.devices import Devices, LostWorkerError, find_strategy
 from keras_bert.training.history import write_history
-from keras_bert.training.trainer import Trainer, make_deterministic
+from keras_bert.training.seeds import make_deterministic
+from keras_bert.training.step import TrainingStep
 from tests import forked
 from tests.keras_bert.training.small import bag_of_tokens, fit, rows
 from tests.processes import free_port
@@ -80,7 +81,7 @@ def test_the_last_step_is_in_the_history_and_validation_of_the_mean_weights():
     _, history = fit(3, validations=0)
     assert [(entry["step"], "validation_loss" in entry) for entry in history] == [(1, False), (2, False), (3, False)]
     model, history = fit(3, training=Training(learning_rate=1e-2, ema=0.9, xla="off"), validations=1)
-    metrics = Trainer(model, ClassificationObjective(), Training(xla="off"), 1).evaluate(rows(33, seed=1))
+    metrics = TrainingStep(model, ClassificationObjective(), Training(xla="off"), 1).evaluate(rows(33, seed=1))
     assert metrics["loss"] == pytest.approx(history[-1]["validation_loss"], rel=1e-6)
 
 

@@ -16,7 +16,7 @@ from plugins.search.artifacts import Validation, ValidationScore
 SECONDS = 10.0
 VALIDATIONS = 2
 TRAININGS = ("fine_tune", "distill")
-DIVERGED = "Step {} failed: keras_bert.training.loop.NonFiniteLossError: loss is nan at step 3\n  log: x"
+DIVERGED = "Step {} failed: keras_bert.training.trainer.NonFiniteLossError: loss is nan at step 3\n  log: x"
 
 
 def peak(node, training):

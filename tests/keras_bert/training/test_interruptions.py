@@ -19,11 +19,12 @@ from keras_bert.data.pretraining_batches import pretraining_batches
 from keras_bert.objectives.pretraining import PretrainingObjective
 from keras_bert.objectives.tasks import ClassificationObjective, RegressionObjective
 from keras_bert.options.training import Training
-from keras_bert.training import loop as training_loop
+from keras_bert.training import trainer as training_trainer
 from keras_bert.training.checkpoints import CheckpointError
 from keras_bert.training.history import write_history
-from keras_bert.training.loop import NonFiniteLossError, StoppedError
-from keras_bert.training.trainer import Trainer, make_deterministic
+from keras_bert.training.seeds import make_deterministic
+from keras_bert.training.step import TrainingStep
+from keras_bert.training.trainer import NonFiniteLossError, StoppedError, Trainer, entry_steps, validation_steps
 from tests import forked
 from tests.keras_bert.data.rows import write_dynamic_rows
 from tests.keras_bert.training import small
@@ -130,15 +131,15 @@ def test_a_corrupt_checkpoint_falls_back_to_the_one_before(tmp_path, caplog):
 def test_what_takes_long_to_save_is_saved_less_often(tmp_path, monkeypatch, seconds, expected):
     now, saved = [0.0], []
 
-    def save(loop, checkpoints):
-        saved.append(loop._progress.step)
+    def save(trainer, checkpoints):
+        saved.append(trainer._progress.step)
         now[0] += 1.0
 
     def tick(*_):
         now[0] += 1.0
 
-    monkeypatch.setattr(training_loop, "time", types.SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(training_loop.Loop, "_save", save)
+    monkeypatch.setattr(training_trainer, "time", types.SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(Trainer, "_save", save)
     fit(12, checkpoints=tmp_path, checkpoint_seconds=seconds, on_progress=tick)
     assert saved == expected
 
@@ -190,13 +191,9 @@ def test_a_finished_training_on_other_records_is_another(tmp_path):
         keras.utils.set_random_seed(0)
         model = masked_model()
         batches = pretraining_batches(folder, "train", 8, seed=3, shuffle=True)
-        trainer = Trainer(model, PretrainingObjective(next_sentence=False), Training(batch_size=8, xla="off"), 2)
-        trainer.fit(
-            Phases(batches, 1, batches),
-            validation=batches,
-            on_progress=lambda *_: None,
-            checkpoints=tmp_path / "checkpoints",
-        )
+        step = TrainingStep(model, PretrainingObjective(next_sentence=False), Training(batch_size=8, xla="off"), 2)
+        options = {"on_progress": lambda *_: None, "checkpoints": tmp_path / "checkpoints"}
+        Trainer(step, Phases(batches, 1, batches), validation=batches, **options).fit()
         return model.get_weights()[0]
 
     for seed, name in enumerate(("one", "other")):
@@ -212,11 +209,10 @@ def test_a_finished_training_on_other_records_is_another(tmp_path):
 def test_a_checkpoint_of_another_model(interrupted):
     inputs = keras.Input((None,), dtype="int32", name="token_ids")
     other = keras.Model(inputs, keras.layers.Embedding(3, 2)(inputs))
-    trainer = Trainer(other, ClassificationObjective(), Training(learning_rate=3e-3, xla="off"), STEPS)
+    step = TrainingStep(other, ClassificationObjective(), Training(learning_rate=3e-3, xla="off"), STEPS)
+    options = {"on_progress": lambda *_: None, "validations": 1, "log_every": 1, "checkpoints": interrupted}
     with pytest.raises(CheckpointError, match="but the model's digest was"):
-        trainer.fit(
-            rows(), validation=rows(), on_progress=lambda *_: None, validations=1, log_every=1, checkpoints=interrupted
-        )
+        Trainer(step, rows(), validation=rows(), **options).fit()
 
 
 def test_a_disk_that_fills_up_keeps_the_checkpoint_before(tmp_path, monkeypatch):
@@ -253,9 +249,10 @@ def test_a_disk_that_fills_up_keeps_the_checkpoint_before(tmp_path, monkeypatch)
 def test_the_best_weights_are_kept(monkeypatch, metric, first, best):
     values, model = iter([first, 0.5, 0.75, 0.25, 0.25, 0.5]), bag_of_tokens()
     seen = {0: model.get_weights()}
-    trainer = Trainer(model, ClassificationObjective(), Training(learning_rate=3e-3, xla="off"), 5)
-    monkeypatch.setattr(trainer, "evaluate", lambda _: {metric: next(values)})
-    trainer.fit(
+    step = TrainingStep(model, ClassificationObjective(), Training(learning_rate=3e-3, xla="off"), 5)
+    monkeypatch.setattr(step, "evaluate", lambda _: {metric: next(values)})
+    trainer = Trainer(
+        step,
         rows(),
         validation=rows(33, seed=1),
         on_progress=lambda step, *_: seen.update({step: model.get_weights()}),
@@ -263,6 +260,7 @@ def test_the_best_weights_are_kept(monkeypatch, metric, first, best):
         select=f"validation_{metric}",
         compare_start=True,
     )
+    trainer.fit()
     for left, right, last in zip(model.get_weights(), seen[best], seen[5], strict=True):
         np.testing.assert_array_equal(left, right)
         assert not np.array_equal(left, last)
@@ -277,10 +275,11 @@ def test_a_loss_that_is_no_number(bad):
 
     batches = {name: np.concatenate([column] * 3) for name, column in BATCH.items()}
     batches["token_ids"][4:] = 4
-    trainer = Trainer(linear(), Objective(), Training(learning_rate=0.01, warmup=0, xla="off"), 4)
+    step = TrainingStep(linear(), Objective(), Training(learning_rate=0.01, warmup=0, xla="off"), 4)
+    trainer = Trainer(step, Rows(batches, 2), validation=Rows(BATCH, 2), on_progress=lambda *_: None, validations=1)
     message = rf"loss is {bad} at step 3, batch 2: .* too high \(the learning rate was 0\.0067\)"
     with pytest.raises(NonFiniteLossError, match=message + "; the gradient norm before was ."):
-        trainer.fit(Rows(batches, 2), validation=Rows(BATCH, 2), on_progress=lambda *_: None, validations=1)
+        trainer.fit()
 
 
 def test_patience_ends_what_gets_no_better():
@@ -326,8 +325,8 @@ def pretrain_in_a_fresh_process(folder, checkpoints, name):
         pretraining_batches(Path(folder, length), "train", training.micro_batch_size, seed=3, shuffle=True)
         for length in ("short", "long")
     )
-    trainer = Trainer(model, PretrainingObjective(next_sentence=False), training, 30)
-    history = trainer.fit(
+    trainer = Trainer(
+        TrainingStep(model, PretrainingObjective(next_sentence=False), training, 30),
         Phases(short, 40, long),
         validation=long,
         on_progress=lambda step, *_: (Path(folder, f"{name}.step").write_text(str(step)), time.sleep(0.02)),
@@ -336,6 +335,7 @@ def pretrain_in_a_fresh_process(folder, checkpoints, name):
         checkpoints=Path(checkpoints) if checkpoints else None,
         checkpoint_seconds=0.0,
     )
+    history = trainer.fit()
     np.savez(Path(folder, f"{name}.npz"), *model.get_weights())
     write_history(history, Path(folder, f"{name}.jsonl"))
 
@@ -371,13 +371,13 @@ def test_kill_minus_nine_at_random_steps(tmp_path):
 
 @pytest.mark.parametrize(("steps", "validations"), [(94, 2), (36, 4), (6, 2), (1000, 3), (3000, 4), (50, 0)])
 def test_entries_are_even_and_validations_are_among_them(steps, validations):
-    entries = sorted(training_loop.entry_steps(steps, validations, None))
+    entries = sorted(entry_steps(steps, validations, None))
     windows = {after - before for before, after in zip([0, *entries], entries, strict=False)}
     assert max(windows) - min(windows) <= 1
     assert max(windows) <= 50
     assert len(entries) >= min(20, steps)
     assert entries[-1] == steps
-    assert training_loop.validation_steps(steps, validations) <= set(entries)
+    assert validation_steps(steps, validations) <= set(entries)
 
 
 def test_a_training_that_fails_records_its_last_steps(tmp_path):
