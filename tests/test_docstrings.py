@@ -87,3 +87,26 @@ def test_every_name_of_the_front_door_has_an_example():
     ]
     assert len(definitions) > 20
     assert [node.name for node in definitions if PROMPT not in (ast.get_docstring(node) or "")] == []
+
+
+def has_docstring(name, owner, classes):
+    """Whether a method has a docstring, in its class or in one that this inherits from."""
+    methods = [node for node in owner.body if isinstance(node, ast.FunctionDef) and node.name == name]
+    bases = (re.sub(r"\[.*|.*\.", "", ast.unparse(base)) for base in owner.bases)
+    return any(map(ast.get_docstring, methods)) or any(
+        has_docstring(name, classes[base], classes) for base in bases if base in classes
+    )
+
+
+def test_public_methods_have_docstrings_of_their_own_or_of_what_they_override():
+    modules = [parse(file) for package in PACKAGES for file in sources(package)]
+    nodes = [node for module in modules for node in module.body if isinstance(node, ast.ClassDef)]
+    classes = {node.name: node for node in nodes}
+    methods = [
+        (method.name, owner)
+        for owner in nodes
+        for method in owner.body
+        if isinstance(method, ast.FunctionDef) and not owner.name.startswith("_") and not method.name.startswith("_")
+    ]
+    assert len(methods) > 1000
+    assert [f"{owner.name}.{name}" for name, owner in methods if not has_docstring(name, owner, classes)] == []

@@ -191,7 +191,6 @@ class CleanFn(ThreadedFn):
         self._counters = {reason: Metrics.counter(STEP, reason or "kept by rules") for reason in REASONS}
 
     def work(self, chunk: Chunk | Problem) -> Iterator[Any]:
-        """Cleans a chunk."""
         if isinstance(chunk, Problem):
             yield chunk
             return
@@ -288,7 +287,6 @@ class WriteFn(ThreadedFn):
         self.job = job
 
     def work(self, group: ShardGroup) -> Iterable[Any]:
-        """Writes the files of a group."""
         originals = lru_cache(maxsize=1)(lambda number: read_originals(group.originals, number, self.job.partitions))
         for shard in group.shards:
             lines = _corpus_lines(shard) if shard.is_corpus else _dropped_lines(shard, originals)

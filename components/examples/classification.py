@@ -16,23 +16,18 @@ class ClassificationRows(TextRows):
     may_be_unlabelled = True
 
     def stratum(self, row: TextRow) -> str:
-        """The label."""
         return row.label
 
     def labels(self, source: Any, train: Sequence[TextRow]) -> list[str]:
-        """The labels of the training rows, sorted."""
         return sorted({row.label for row in train})
 
     def count_labels(self, rows: Iterable[TextRow]) -> Counter[str]:
-        """How many rows each label has."""
         return Counter(row.label for row in rows)
 
     def settings(self, encoding: Encoding, train: Sequence[TextRow]) -> dict[str, Any]:
-        """The labels and the longest input."""
         return {**super().settings(encoding, train), "labels": list(encoding.labels)}
 
     def records(self, rows: Sequence[TextRow], encoding: Encoding) -> Iterator[bytes]:
-        """One record a row."""
         from keras_bert.data.records import serialize
 
         numbers = {label: number for number, label in enumerate(encoding.labels)}

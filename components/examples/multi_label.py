@@ -20,16 +20,13 @@ class LabelSetRows(PlainTextRows[LabelSetRow]):
     may_be_unlabelled = True
 
     def parse(self, record: Record) -> LabelSetRow:
-        """The row of a record."""
         text, labels, second_text = record.values
         return LabelSetRow(text, tuple(labels), second_text, stored_answer(record))
 
     def answer(self, row: LabelSetRow) -> str:
-        """The labels."""
         return ", ".join(row.labels)
 
     def labels(self, source: Any, train: Sequence[LabelSetRow]) -> list[str]:
-        """See `LabelSetSource.label_order`."""
         labels: list[str] = source.label_order({label for row in train for label in row.labels})
         return labels
 
@@ -44,7 +41,6 @@ class LabelSetRows(PlainTextRows[LabelSetRow]):
                 )
 
     def count_labels(self, rows: Iterable[LabelSetRow]) -> Counter[str]:
-        """How many rows have each label."""
         return Counter(label for row in rows for label in row.labels)
 
     def balanced_weights(self, counts: Sequence[int], rows: int) -> list[float]:
@@ -64,7 +60,6 @@ class LabelSetRows(PlainTextRows[LabelSetRow]):
         return texts, [row.labels for row in rows], pairs
 
     def records(self, rows: Sequence[LabelSetRow], encoding: Encoding) -> Iterator[bytes]:
-        """One record a row."""
         from keras_bert.data.records import serialize
 
         for row, features in encode_texts(rows, encoding):

@@ -22,19 +22,15 @@ class QuestionRows(TaskRows[Question]):
     plural_name = "contexts"
 
     def parse(self, record: Record) -> Question:
-        """The question of a record."""
         return parse_question(record)
 
     def as_fields(self, row: Question) -> dict[str, Any]:
-        """The record of a question."""
         return as_fields(row)
 
     def key(self, row: Question) -> tuple[str, ...]:
-        """The context."""
         return (row.context,)
 
     def texts(self, row: Question) -> tuple[str, ...]:
-        """The question and its context."""
         return row.question, row.context
 
     def settings(self, encoding: Encoding, train: Sequence[Question]) -> dict[str, Any]:

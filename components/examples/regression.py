@@ -21,7 +21,6 @@ class RegressionRows(TextRows):
     may_be_unlabelled = True
 
     def answer_shape(self, labels: Sequence[str]) -> list[int]:
-        """A number."""
         return [1]
 
     def check(self, splits: Mapping[str, Sequence[TextRow]]) -> None:
@@ -51,7 +50,6 @@ class RegressionRows(TextRows):
         return {**super().settings(encoding, train), **scale._asdict()}
 
     def records(self, rows: Sequence[TextRow], encoding: Encoding) -> Iterator[bytes]:
-        """One record a row."""
         from keras_bert.data.records import serialize
 
         for row, features in encode_texts(rows, encoding):
@@ -75,7 +73,6 @@ class EmbeddingRows(TextRows):
     encodes_separately = True
 
     def answer_shape(self, labels: Sequence[str]) -> list[int]:
-        """A cosine."""
         return []
 
     def check(self, splits: Mapping[str, Sequence[TextRow]]) -> None:
@@ -83,7 +80,6 @@ class EmbeddingRows(TextRows):
         require_different_numbers(splits)
 
     def records(self, rows: Sequence[TextRow], encoding: Encoding) -> Iterator[bytes]:
-        """One record a row."""
         from keras_bert.data.records import serialize
 
         for _, part in row_batches(rows):

@@ -23,7 +23,6 @@ class RerankingRows(TextRows):
         return (row.text,)
 
     def texts(self, row: TextRow) -> tuple[str, ...]:
-        """The query and the passage."""
         return row.text, row.second_text or ""
 
     def check(self, splits: Mapping[str, Sequence[TextRow]]) -> None:

@@ -66,11 +66,9 @@ class RetrievalRows(TaskRows[QueryRow]):
     encodes_separately = True
 
     def answer_shape(self, labels: Sequence[str]) -> list[int]:
-        """The score of a passage."""
         return []
 
     def parse(self, record: Record) -> QueryRow:
-        """The row of a record."""
         query, passages, negatives = record.values
         return QueryRow(query, tuple(passages), tuple(negatives), stored_answer(record))
 
@@ -86,7 +84,6 @@ class RetrievalRows(TaskRows[QueryRow]):
                 raise InputError(f"{split} must hold at least 2 different passages, got only {texts[0][:40]!r}")
 
     def settings(self, encoding: Encoding, train: Sequence[QueryRow]) -> dict[str, Any]:
-        """Returns the maximum length and the prompts."""
         prompts = {"query": encoding.prompts.query, "passage": encoding.prompts.passage}
         return {**super().settings(encoding, train), "prompts": prompts}
 

@@ -24,7 +24,6 @@ class PlainTextRows(TaskRows[R]):
         return tuple(sorted((row.text, row.second_text or ""), key=fold, reverse=True))
 
     def texts(self, row: R) -> tuple[str, ...]:
-        """The text, or both texts of a pair."""
         return (row.text,) if row.second_text is None else (row.text, row.second_text)
 
 
@@ -34,11 +33,9 @@ class TextRows(PlainTextRows[TextRow]):
     fields = ("text", "label", "second_text")
 
     def parse(self, record: Record) -> TextRow:
-        """The row of a record."""
         return TextRow(*record.values)._replace(teacher=stored_answer(record))
 
     def answer(self, row: TextRow) -> str:
-        """The label or number."""
         return row.label
 
 

@@ -20,28 +20,22 @@ class TaggedRows(TaskRows[Sentence]):
     answers_by_word = True
 
     def parse(self, record: Record) -> Sentence:
-        """The sentence of a record."""
         return parse_lists(record, ("words", "tags"))._replace(teacher=stored_answer(record))
 
     def key(self, row: Sentence) -> tuple[str, ...]:
-        """All words."""
         return (" ".join(row.words),)
 
     def answer(self, row: Sentence) -> str:
-        """The tags."""
         return " ".join(row.tags)
 
     def labels(self, source: Any, train: Sequence[Sentence]) -> list[str]:
-        """See `SentenceSource.label_order`."""
         labels: list[str] = source.label_order({tag for row in train for tag in row.tags})
         return labels
 
     def count_labels(self, rows: Iterable[Sentence]) -> Counter[str]:
-        """How many words each tag has."""
         return Counter(tag for row in rows for tag in row.tags)
 
     def settings(self, encoding: Encoding, train: Sequence[Sentence]) -> dict[str, Any]:
-        """The tags and the longest input."""
         return {**super().settings(encoding, train), "labels": list(encoding.labels)}
 
     def records(self, rows: Sequence[Sentence], encoding: Encoding) -> Iterator[bytes]:

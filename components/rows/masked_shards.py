@@ -75,7 +75,6 @@ class MaskShardFn(ThreadedFn):
         self.job = job
 
     def setup(self) -> None:
-        """Loads the tokenizer."""
         super().setup()
         self.tokenizer = load_tokenizer(self.job.tokenizer)
         self.vocabulary = masking_vocabulary(self.tokenizer)

@@ -27,30 +27,24 @@ class ClassificationScoring(TaskScoring[TextRow]):
     has_probabilities = True
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """Accuracy first."""
         return (*OF_LABELS, "mcc") if len(labels) == 2 else OF_LABELS
 
     def answer(self, task: "Task", rows: Sequence[TextRow]) -> list[str]:
-        """The label of each row."""
         return [prediction.label for prediction in task.predict(*split_texts(rows))]
 
     def logits(self, task: "Task", rows: Sequence[TextRow]) -> LabelLogits:
-        """Returns logits with one row per text or pair."""
         import numpy as np
 
         logits, numbers = np.stack(list(task.outputs(*split_texts(rows)))), np.arange(len(rows))
         return LabelLogits(logits, [row.label for row in rows], numbers, np.zeros_like(numbers))
 
     def relabel(self, row: TextRow, classes: Mapping[int, str], labels: Sequence[str]) -> TextRow:
-        """See `TaskScoring.relabel`."""
         return row._replace(label=classes.get(0, row.label))
 
     def compare_labels(self, row: TextRow, other: TextRow, value: float | None) -> Mistake:
-        """See `TaskScoring.compare_labels`."""
         return Mistake(displayed_texts(row), row.label, other.label, value)
 
     def score(self, rows: Sequence[TextRow], answers: Sequence[str], labels: Sequence[str]) -> TaskScores:
-        """See `score_labels`."""
         return score_labels([row.label for row in rows], answers, labels)
 
     def mistakes(
@@ -78,7 +72,6 @@ class ClassificationScoring(TaskScoring[TextRow]):
         return label_statistics(metric, [[row.label] for row in rows], [[answer] for answer in answers], labels)
 
     def given_answers(self, rows: Sequence[TextRow], labels: Sequence[str]) -> list[str]:
-        """The likeliest labels."""
         return [most_likely_label(row.teacher.numbers, labels) for row in rows if row.teacher]
 
     def trivial(self, train: Sequence[TextRow], test: Sequence[TextRow]) -> tuple[str, list[str]]:

@@ -43,7 +43,6 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
     has_variants = True
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """Micro F1 first."""
         return _NAMES
 
     def classes(self, labels: Sequence[str]) -> Sequence[str]:
@@ -81,19 +80,16 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
         return LabelLogits(logits.reshape(-1, 2), truth, *np.indices(logits.shape[:2]).reshape(2, -1))
 
     def relabel(self, row: LabelSetRow, classes: Mapping[int, str], labels: Sequence[str]) -> LabelSetRow:
-        """See `TaskScoring.relabel`."""
         changes = {labels[place]: name == _PRESENT for place, name in classes.items()}
         kept = [label for label in row.labels if changes.get(label, True)]
         return row._replace(labels=tuple(sorted({*kept, *(label for label, present in changes.items() if present)})))
 
     def compare_labels(self, row: LabelSetRow, other: LabelSetRow, value: float | None) -> Mistake:
-        """See `TaskScoring.compare_labels`."""
         return Mistake(displayed_texts(row), ", ".join(row.labels), ", ".join(other.labels), value)
 
     def score(
         self, rows: Sequence[LabelSetRow], answers: Sequence[LabelSetAnswer], labels: Sequence[str]
     ) -> TaskScores:
-        """See `score_sets`."""
         truth = flag_sets([row.labels for row in rows], labels)
         given = flag_sets([answer.labels for answer in answers], labels)
         return score_sets(truth, given, _stack_probabilities(answers, labels), labels)

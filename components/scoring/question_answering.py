@@ -23,20 +23,16 @@ class QuestionScoring(TaskScoring[Question]):
     output = "`logits`: float32 (batch, length, 2), of the answer's first and last piece"
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """F1 first."""
         return _NAMES
 
     def texts(self, rows: Sequence[Question]) -> tuple[list[str], list[str]]:
-        """Questions and contexts."""
         return [row.question for row in rows], [row.context for row in rows]
 
     def answer(self, task: "Task", rows: Sequence[Question]) -> list[str]:
-        """The text of each answer, empty for none."""
         answers = task.predict([row.question for row in rows], [row.context for row in rows])
         return [answer.text for answer in answers]
 
     def score(self, rows: Sequence[Question], answers: Sequence[str], labels: Sequence[str]) -> TaskScores:
-        """The scores over all questions."""
         from keras_bert.metrics.squad import score_v1, score_v2
 
         golds = {row.id: [text for text, _ in row.answers] for row in rows}
@@ -56,7 +52,6 @@ class QuestionScoring(TaskScoring[Question]):
     def sample_measure(
         self, metric: str, rows: Sequence[Question], answers: Sequence[str], labels: Sequence[str]
     ) -> RowStatistics:
-        """The mean F1 or exact match of the answers."""
         from keras_bert.metrics.squad import score_v1, score_v2
 
         score = score_v1 if all(row.answers for row in rows) else score_v2

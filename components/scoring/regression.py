@@ -23,11 +23,9 @@ class NumberScoring(TaskScoring[TextRow]):
     def sample_measure(
         self, metric: str, rows: Sequence[TextRow], answers: Sequence[float], labels: Sequence[str]
     ) -> RowStatistics | None:
-        """See `number_statistics`."""
         return number_statistics(metric, answers, [float(row.label) for row in rows])
 
     def given_answers(self, rows: Sequence[TextRow], labels: Sequence[str]) -> list[float]:
-        """The numbers themselves."""
         return [row.teacher.numbers[0] for row in rows if row.teacher]
 
 
@@ -43,7 +41,6 @@ class RegressionScoring(NumberScoring):
         return (*OF_NUMBERS, "r2")
 
     def answer(self, task: "Task", rows: Sequence[TextRow]) -> list[float]:
-        """The number of each row."""
         numbers: list[float] = task.predict(*split_texts(rows))
         return numbers
 
@@ -57,7 +54,6 @@ class RegressionScoring(NumberScoring):
     def mistakes(
         self, rows: Sequence[TextRow], answers: Sequence[float], confidences: Sequence[float] | None
     ) -> Mistakes:
-        """The largest differences."""
         mistakes = [
             Mistake(displayed_texts(row), row.label, f"{answer:.4g}", abs(answer - float(row.label)))
             for row, answer in zip(rows, answers, strict=True)
@@ -85,7 +81,6 @@ class EmbeddingScoring(NumberScoring):
     output = "`embedding`: float32 (batch, width)"
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """Spearman's first."""
         return OF_NUMBERS
 
     def answer(self, task: "Task", rows: Sequence[TextRow]) -> list[float]:
@@ -98,7 +93,6 @@ class EmbeddingScoring(NumberScoring):
         return task.compare_pairs(task.predict(texts), task.predict(seconds))
 
     def score(self, rows: Sequence[TextRow], answers: Sequence[float], labels: Sequence[str]) -> TaskScores:
-        """See `score_numbers`."""
         return score_numbers(rows, answers)
 
     def mistakes(

@@ -39,12 +39,10 @@ class RerankingScoring(TaskScoring[TextRow]):
         return "ndcg_at_10", "mrr_at_10"
 
     def answer(self, task: "Task", rows: Sequence[TextRow]) -> list[float]:
-        """The score of each row."""
         scores: list[float] = task.predict(*split_texts(rows))
         return scores
 
     def score(self, rows: Sequence[TextRow], answers: Sequence[float], labels: Sequence[str]) -> TaskScores:
-        """The means over all queries."""
         import numpy as np
 
         lists = _score_lists(rows, answers)

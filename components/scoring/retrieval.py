@@ -61,7 +61,6 @@ class RetrievalScoring(TaskScoring[QueryRow]):
         return rank_rows(corpus, lambda part: task.compare(queries[part], passages))
 
     def score(self, rows: Sequence[QueryRow], answers: Sequence[Ranking], labels: Sequence[str]) -> TaskScores:
-        """The means over all queries."""
         from keras_bert.metrics.retrieval import retrieval_scores
 
         return TaskScores(retrieval_scores([answer.ranks for answer in answers]))
@@ -69,7 +68,6 @@ class RetrievalScoring(TaskScoring[QueryRow]):
     def sample_measure(
         self, metric: str, rows: Sequence[QueryRow], answers: Sequence[Ranking], labels: Sequence[str]
     ) -> RowStatistics:
-        """The mean score of the queries."""
         from keras_bert.metrics.retrieval import query_scores
 
         return RowStatistics.of_scores(query_scores(answer.ranks)[metric] for answer in answers)

@@ -43,7 +43,6 @@ class TaggedScoring(TaskScoring[Sentence]):
         return [" ".join(row.words) for row in rows], None
 
     def answer(self, task: "Task", rows: Sequence[Sentence]) -> list[list[str]]:
-        """The tags of each sentence."""
         from keras_bert.tasks.token_classification import TokenClassification
 
         assert isinstance(task, TokenClassification)
@@ -62,7 +61,6 @@ class TaggedScoring(TaskScoring[Sentence]):
         return {"read as text": [tag_words(row.words, entities) for row, entities in zip(rows, in_texts, strict=True)]}
 
     def logits(self, task: "Task", rows: Sequence[Sentence]) -> LabelLogits:
-        """A row a word that has pieces."""
         import numpy as np
 
         from keras_bert.tasks.token_classification import TokenClassification
@@ -75,15 +73,12 @@ class TaggedScoring(TaskScoring[Sentence]):
         return LabelLogits(logits, [tags[place] for place in places], numbers, places - starts[numbers])
 
     def relabel(self, row: Sentence, classes: Mapping[int, str], labels: Sequence[str]) -> Sentence:
-        """See `TaskScoring.relabel`."""
         return row._replace(tags=tuple(classes.get(place, tag) for place, tag in enumerate(row.tags)))
 
     def compare_labels(self, row: Sentence, other: Sentence, value: float | None) -> Mistake:
-        """See `TaskScoring.compare_labels`."""
         return Mistake((), "", "", value, cut_words(list(zip(row.words, row.tags, other.tags, strict=True))))
 
     def score(self, rows: Sequence[Sentence], answers: Sequence[Sequence[str]], labels: Sequence[str]) -> TaskScores:
-        """The scores over all sentences."""
         from keras_bert.metrics.entities import entity_scores
 
         true = [row.tags for row in rows]
@@ -96,7 +91,6 @@ class TaggedScoring(TaskScoring[Sentence]):
         return TaskScores(metrics, {label: dataclasses.asdict(score) for label, score in scores.types.items()})
 
     def given_answers(self, rows: Sequence[Sentence], labels: Sequence[str]) -> list[list[str]]:
-        """The likeliest tag of each word."""
         size = len(labels)
         return [
             [

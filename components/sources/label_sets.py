@@ -75,7 +75,6 @@ class LabelSetSource(FilesWithTeacherAnswers):
 
     @property
     def label_unit(self) -> Literal["text"]:
-        """A text."""
         return "text"
 
     def read_splits(self, kept: KeptColumns) -> NotedSplits:
@@ -142,7 +141,6 @@ class LabelSetSource(FilesWithTeacherAnswers):
         return [] if value is None else _read_list(value, place, _CellSplitter(self.separator))
 
     def read_unlabelled(self, unlabelled: UnlabelledSource) -> list[LabelSetRow]:
-        """See `FilesWithTeacherAnswers.read_unlabelled`."""
         label_names = self.label_order(self._label_names(self.splits()["train"]))
         table = self.as_unlabelled(unlabelled)
         table = dataclasses.replace(table, label_columns=None, label=_DEFAULT_LABEL, separator=",")

@@ -171,7 +171,6 @@ class TableSource(FilesWithTeacherAnswers):
         return describe_agreement(agreements, label_names)
 
     def read_unlabelled(self, unlabelled: UnlabelledSource) -> list[TextRow]:
-        """See `FilesWithTeacherAnswers.read_unlabelled`."""
         label_names = self.label_order({row.label for row in self.splits()["train"]})
         table, path = self.as_unlabelled(unlabelled), unlabelled.path
         rows = table._parse(table._records(path), partial(RowOrigin.of, path=path), label_names, labels="none")

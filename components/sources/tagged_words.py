@@ -123,7 +123,6 @@ class SentenceSource(FilesWithTeacherAnswers):
 
     @property
     def label_unit(self) -> Literal["word"]:
-        """A word."""
         return "word"
 
     def splits(self, kept: KeptColumns = KeptColumns()) -> SentenceSplits:

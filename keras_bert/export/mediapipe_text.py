@@ -29,7 +29,6 @@ class MediaPipeTokenizer(EagerWordPiece):
     """A tokenizer that makes the token ids of MediaPipe; methods that it does not override are those of training."""
 
     def tokenize(self, texts: Any) -> Rows:
-        """See `BaseTokenizer`."""
         decoded = [text.decode("utf-8", "replace") for text in encode_texts("texts", texts)]
         return Rows.of([[number for word in _words(text) for number in self._match(word)] for text in decoded])
 

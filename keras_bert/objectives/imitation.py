@@ -96,7 +96,6 @@ class Attentions(ImitationLoss):
     name = "attentions"
 
     def distance(self, student: States, teacher: States, mask: Tensor) -> Tensor:
-        """See `ImitationLoss`."""
         pairs = zip(student.attention_tensors["scores"], teacher.attention_tensors["scores"], strict=True)
         return sum(ops.sum(score_difference(*pair) * token_pairs(mask)) for pair in pairs)
 
@@ -126,7 +125,6 @@ class Cosine(ImitationLoss):
     projected = True
 
     def distance(self, student: States, teacher: States, mask: Tensor) -> Tensor:
-        """See `ImitationLoss`."""
         return sum_over_tokens(1.0 - cosines(student.states[0], teacher.states[0]), mask)
 
 
@@ -141,12 +139,10 @@ class HiddenStates(ImitationLoss):
     projected = True
 
     def distance(self, student: States, teacher: States, mask: Tensor) -> Tensor:
-        """See `ImitationLoss`."""
         pairs = zip(student.states, teacher.states, strict=True)
         return sum(sum_over_tokens(squared_difference(*pair), mask) for pair in pairs)
 
     def projection(self, state: State) -> str:
-        """See `ImitationLoss`."""
         return f"embeddings_{super().projection(state)}" if state == 0 else super().projection(state)
 
 
@@ -169,7 +165,6 @@ class Relations(ImitationLoss):
     heads: int
 
     def distance(self, student: States, teacher: States, mask: Tensor) -> Tensor:
-        """See `ImitationLoss`."""
         total: Any = 0.0
         for kind, (ours,) in student.attention_tensors.items():
             (theirs,) = teacher.attention_tensors[kind]
@@ -208,7 +203,6 @@ class Similarities(ImitationLoss):
     name = "similarities"
 
     def distance(self, student: States, teacher: States, mask: Tensor) -> Tensor:
-        """See `ImitationLoss`."""
         return ops.sum(ops.square(similarity_matrix(student.states[0]) - similarity_matrix(teacher.states[0])))
 
     def weight(self, mask: Tensor) -> Tensor:
@@ -233,7 +227,6 @@ class Vectors(ImitationLoss):
     projected = True
 
     def distance(self, student: States, teacher: States, mask: Tensor) -> Tensor:
-        """See `ImitationLoss`."""
         return ops.sum(1.0 - cosines(student.states[0], teacher.states[0]))
 
     def weight(self, mask: Tensor) -> Tensor:

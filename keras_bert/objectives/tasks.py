@@ -49,7 +49,6 @@ class LabelObjective(TaskObjective):
         return divergence(outputs, target, temperature)
 
     def average(self, outputs: Sequence[Array]) -> Array:
-        """See `TaskObjective.average`."""
         return average_logits(outputs, axis=-1)
 
 
@@ -58,7 +57,6 @@ class ClassificationObjective(LabelObjective):
     """Cross-entropy of one label for each row."""
 
     def loss_weights(self, batch: Batch) -> Tensor:
-        """The class weights of `label` (batch,)."""
         return row_weights(batch["label"], self.class_weights)
 
     def losses(self, outputs: Tensor, batch: Batch) -> Tensor:
@@ -184,7 +182,6 @@ class _NumberObjective(TaskObjective):
     """The difference of one number from `value` for each row."""
 
     def loss_weights(self, batch: Batch) -> Tensor:
-        """1 for each row."""
         return row_weights(batch["value"])
 
     def scores(self, outputs: Tensor, batch: Batch) -> Sums:
@@ -280,7 +277,6 @@ class QuestionAnsweringObjective(TaskObjective):
         return ops.mean(divergence(student, teacher, temperature), axis=-1)
 
     def average(self, outputs: Sequence[Array]) -> Array:
-        """See `TaskObjective.average`."""
         return average_logits(outputs, axis=1)
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:

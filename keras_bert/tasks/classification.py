@@ -155,7 +155,6 @@ class TextClassifier(Task):
         return task._with_drawn_weights(encoder)
 
     def head(self) -> dict[str, Any]:
-        """The pooling of the model."""
         return {"pooling": pooling_of(self.model)}
 
     def target(self, choice: str | None, outputs: Any, row: RowWords) -> Target:
@@ -180,7 +179,6 @@ class Classification(TextClassifier):
     selected_by = "validation_accuracy"
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
-        """See `Task.objective`."""
         from keras_bert.objectives.tasks import ClassificationObjective
 
         return ClassificationObjective(class_weights)
@@ -192,7 +190,6 @@ class Classification(TextClassifier):
         return keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
     def metrics(self) -> list[keras.metrics.Metric]:
-        """Accuracy."""
         import keras
 
         return [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
@@ -223,7 +220,6 @@ class Classification(TextClassifier):
         return {"label": str, "probability": float, **sure}
 
     def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
-        """The values of `answer_columns` for each text."""
         for label, probability in map(dataclasses.astuple, self.predict(texts, seconds)):
             sure = () if self.calibration.threshold is None else (self.calibration.is_sure(probability),)
             yield label, probability, *sure

@@ -328,7 +328,6 @@ class Embedding(Task):
         return np.clip(np.diag(cosine_similarity(reference, candidate)), 0, 1)
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
-        """See `Task.objective`."""
         from keras_bert.objectives.tasks import EmbeddingObjective
 
         self._refuse_class_weights(class_weights)

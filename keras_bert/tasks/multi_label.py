@@ -87,7 +87,6 @@ class MultiLabelClassification(TextClassifier):
         self._thresholds = tuple(None if value is None else float(value) for value in values)
 
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments after the first two."""
         return {**super().settings(), "thresholds": list(self.thresholds), "label_precision": self.label_precision}
 
     def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
@@ -95,7 +94,6 @@ class MultiLabelClassification(TextClassifier):
         return np.asarray((self.decide(reference) == self.decide(candidate)).mean(axis=-1))
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
-        """See `Task.objective`."""
         from keras_bert.objectives.tasks import MultiLabelObjective
 
         return MultiLabelObjective(class_weights, self.thresholds)

@@ -209,7 +209,6 @@ class QuestionAnswering(Task):
         self._null_threshold = None if value is None else float(value)
 
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments after the first two."""
         names = ("stride", "max_query_length", "max_answer_length", "null_threshold")
         return {**super().settings(), **{name: getattr(self, name) for name in names}}
 
@@ -221,7 +220,6 @@ class QuestionAnswering(Task):
         return (starts_and_ends[0] == starts_and_ends[1]).all(axis=1).astype("float64")
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
-        """See `Task.objective`."""
         from keras_bert.objectives.tasks import QuestionAnsweringObjective
 
         self._refuse_class_weights(class_weights)

@@ -136,7 +136,6 @@ class Regression(Task):
         return np.clip(1 - np.abs(reference - candidate)[:, 0] / max(float(np.ptp(reference)), 1e-6), 0, 1)
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
-        """See `Task.objective`."""
         from keras_bert.objectives.tasks import RegressionObjective
 
         self._refuse_class_weights(class_weights)
@@ -202,7 +201,6 @@ class Regression(Task):
         return {**features, "value": numbers[:, 0]}
 
     def predict(self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, batch_size: int = 32) -> list[float]:
-        """The number of each text, or of each pair."""
         return [float(output[0]) for output in self.outputs(texts, pairs, batch_size=batch_size)]
 
     def target(self, choice: None, outputs: Any, row: RowWords) -> Target:
@@ -211,13 +209,10 @@ class Regression(Task):
         return Target("number", None, lambda numbers: numbers[:, 0])
 
     def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
-        """`number`."""
         return {"number": float}
 
     def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[float]]:
-        """The number of each text, or of each pair."""
         return zip(self.predict(texts, seconds))
 
     def format_answer(self, values: tuple[Any, ...], texts: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """Number and text."""
         return [(f"{values[0]:.4f}", *texts)]

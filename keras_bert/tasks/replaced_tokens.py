@@ -72,7 +72,6 @@ class ReplacedTokens(Task):
         return replaced_loss
 
     def metrics(self) -> list[keras.metrics.Metric]:
-        """The accuracy over all tokens."""
         from keras_bert.metrics.accuracy import ReplacedAccuracy
 
         return [ReplacedAccuracy()]

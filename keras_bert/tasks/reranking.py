@@ -78,11 +78,9 @@ class Reranking(Regression):
         self.activation: ScoreActivation = activation
 
     def settings(self) -> dict[str, Any]:
-        """See `Task.settings`."""
         return {**super().settings(), "activation": self.activation}
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
-        """See `Task.objective`."""
         from keras_bert.objectives.reranking import RerankingObjective
 
         self._refuse_class_weights(class_weights)
@@ -158,7 +156,6 @@ class Reranking(Regression):
         return [RankedPassage(passages[index], scores[index], int(index)) for index in best]
 
     def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
-        """`score`."""
         return {"score": float}
 
     def _encode(self, texts: list[str], pairs: list[str] | None) -> Features:

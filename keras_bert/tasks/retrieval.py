@@ -79,7 +79,6 @@ class Retrieval(Embedding):
         return {**super()._settings_of(dimension), "contrast": contrast}
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
-        """See `Task.objective`."""
         from keras_bert.objectives.retrieval import RetrievalObjective
 
         self._refuse_class_weights(class_weights)

@@ -117,7 +117,6 @@ class TokenClassification(Task):
         return task._with_drawn_weights(encoder)
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
-        """See `Task.objective`."""
         from keras_bert.objectives.tasks import TokenClassificationObjective
 
         return TokenClassificationObjective(class_weights)

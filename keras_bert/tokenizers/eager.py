@@ -27,17 +27,14 @@ class EagerTokenizer(BaseTokenizer):
     matcher: Any
 
     def tokenize(self, texts: Any) -> Rows:
-        """See `BaseTokenizer`."""
         return tokenize_rows(self.matcher, encode_texts("texts", texts))
 
     def tokenize_with_offsets(self, texts: Any) -> tuple[Rows, Rows, Rows]:
-        """See `BaseTokenizer`."""
         return tokenize_rows_with_offsets(self.matcher, encode_texts("texts", texts))
 
     def encode(
         self, texts: Any, pairs: Any = None, *, max_length: int, pad_to_longest: bool = False
     ) -> dict[str, Array]:
-        """See `BaseTokenizer`."""
         sides = [encode_texts("texts", texts)] + ([] if pairs is None else [encode_texts("pairs", pairs)])
         self.check_room(len(sides), max_length)
         self.report_markers(text for side in sides for text in side)

@@ -31,7 +31,6 @@ class GraphTokenizer(BaseTokenizer):
     def encode(
         self, texts: Any, pairs: Any = None, *, max_length: int, pad_to_longest: bool = False
     ) -> dict[str, tf.Tensor]:
-        """See `BaseTokenizer`."""
         parts = [self.tokenize(side) for side in self._texts_of_rows(texts, pairs, max_length)]
         lengths = self._count_kept(parts, max_length)
         width = max_length

@@ -75,7 +75,6 @@ class SubwordVocabulary(BaseTokenizer):
         return dict(self._content)
 
     def continues(self, token: str) -> bool:
-        """See `BaseTokenizer`."""
         return token.startswith(self.mark) == (self.kind == "wordpiece")
 
     def count_bytes(self, token: str) -> int:

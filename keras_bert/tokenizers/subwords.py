@@ -16,7 +16,6 @@ class SubwordTokenizer(SubwordVocabulary, GraphTokenizer):
         return SubwordTokenizer, (self._content,)
 
     def tokenize(self, texts: Any) -> tf.RaggedTensor:
-        """See `BaseTokenizer`."""
         ids, lengths = tf.numpy_function(self._find, [as_strings("texts", texts)], [tf.int32, tf.int64])
         return _ragged(ids, lengths)
 

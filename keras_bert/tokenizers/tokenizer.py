@@ -49,7 +49,6 @@ class Tokenizer(WordPieceVocabulary, GraphTokenizer):
         return self._wordpiece.tokenize(as_strings("texts", texts))
 
     def tokenize_with_offsets(self, texts: Any) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
-        """See `BaseTokenizer`."""
         valid = tf.strings.unicode_transcode(as_strings("texts", texts), "UTF-8", "UTF-8", errors="replace")
         return self._wordpiece.tokenize_with_offsets(valid)
 

@@ -45,11 +45,9 @@ class WordPieceVocabulary(BaseTokenizer):
         self.lowercase: Lowercasing = lowercase
 
     def definition(self) -> dict[str, Any]:
-        """See `BaseTokenizer`."""
         return {"lowercase": self.lowercase}
 
     def continues(self, token: str) -> bool:
-        """See `BaseTokenizer`."""
         return token.startswith(CONTINUATION)
 
     def count_bytes(self, token: str) -> int:

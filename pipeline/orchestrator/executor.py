@@ -90,7 +90,6 @@ class ForkedChild(Child):
             raise
 
     def end(self, grace: float = GRACE_SECONDS) -> None:
-        """Ends the process, if it is running, and all processes that it started."""
         if self._has_ended:
             return
         self._connection.close()

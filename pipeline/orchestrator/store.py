@@ -71,7 +71,6 @@ class Store(RootStore):
             self.update_end(run, time.time())
 
     def finish_run(self, run: int, state: RunState) -> None:
-        """Ends a run."""
         with self.transaction():
             self.connection.execute("UPDATE runs SET state = ?, ended = ? WHERE id = ?", (state, time.time(), run))
 
@@ -102,12 +101,10 @@ class Store(RootStore):
         outputs: Mapping[str, StoredArtifact] | None = None,
         ingredients: Ingredients | None = None,
     ) -> None:
-        """Records an execution without new artifacts."""
         with self.transaction():
             if not self.is_repeated(execution):
                 self.insert(execution, inputs, outputs or {}, ingredients)
 
     def forget(self, paths: Iterable[str]) -> None:
-        """Records that artifacts were removed."""
         with self.transaction():
             self.connection.executemany("UPDATE artifacts SET path = NULL WHERE path = ?", [(path,) for path in paths])

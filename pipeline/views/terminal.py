@@ -94,7 +94,6 @@ class StepLine(Watcher):
             self._baseline = self._reached
 
     def tick(self) -> None:
-        """Draws the line, where and when it is due."""
         now = time.monotonic()
         if not self._console.is_terminal:
             if now >= self._next_plain:
@@ -137,7 +136,6 @@ class Terminal(Observer):
         self._running = LiveLines(console)
 
     def begin(self, names: Sequence[str]) -> None:
-        """Numbers the steps."""
         self._numbers = {name: number for number, name in enumerate(names, start=1)}
         self._width = max(map(len, names))
 
@@ -156,7 +154,6 @@ class Terminal(Observer):
         self.say(f"{self._title(name)}  {results.get(state, state)}")
 
     def say(self, text: str) -> None:
-        """Prints a line."""
         write(self._console, text)
 
     def _title(self, name: str) -> str:

@@ -73,7 +73,6 @@ class Gpu(Accelerator):
         return Coverage(total, total, 1, figures={"largest difference": float(f"{difference:.1e}")})
 
     def answer(self, file: Path, rows: Rows, folder: Path) -> EngineAnswers:
-        """See `Accelerator`."""
         environment, reasons = _environment(folder), {_NO_DRIVER: _DRIVERS}
         answers, output = exchange_rows(self.name, _command(file, "answer"), rows, folder, environment, reasons)
         if (adapter := _ADAPTER.search(output)) is None:

@@ -52,7 +52,6 @@ class Npu(Accelerator):
         return []
 
     def compile(self, file: Path, folder: Path, largest_id: int) -> Coverage:
-        """See `Accelerator`."""
         return self._run("apply", file, folder)
 
     def _run(self, action: str, file: Path, folder: Path) -> Coverage:
@@ -98,14 +97,12 @@ class Intel(Npu):
         return f"{self.name} needs Intel's compiler, which is not in {self._openvino()}: {self.sdk_installation}"
 
     def libraries(self, folder: Path) -> list[Path]:
-        """See `Npu`."""
         return [*super().libraries(folder), self._openvino()]
 
     def _openvino(self) -> Path:
         return package_folder(self.package) / "libs"
 
     def cover(self, file: Path, folder: Path, largest_id: int) -> Coverage:
-        """See `Accelerator`."""
         return self._run("partition", file, folder)
 
 
@@ -124,7 +121,6 @@ class MediaTek(Npu):
     )
 
     def sdk_versions(self) -> list[str]:
-        """See `Npu`."""
         from ai_edge_litert.aot.vendors.mediatek import target
 
         chip = target.SocModel(self.name.partition("/")[2])

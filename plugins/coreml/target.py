@@ -65,7 +65,6 @@ class CoreML(ExportTarget):
     written = (COREML,)
 
     def find_obstacle(self, traits: ModelTraits) -> str | None:
-        """See `ExportTarget`."""
         if importlib.util.find_spec("coremltools") is None:
             return (
                 "it needs the Python package coremltools, which is not installed: "
@@ -79,11 +78,9 @@ class CoreML(ExportTarget):
         return True
 
     def lengths(self, source: ExportInputs) -> list[int]:
-        """See `ExportTarget`."""
         return source.options.choose_lengths(source.task.max_length)
 
     def write(self, source: ExportInputs) -> None:
-        """See `ExportTarget`."""
         from plugins.coreml.package import export_coreml
 
         self.check(source.task, source.recipe)
@@ -108,7 +105,6 @@ class CoreML(ExportTarget):
         return {**measured, "operations": count_operations(source.folder / file.name)}
 
     def describe(self, source: ExportInputs, file: ExportedFile) -> dict[str, Any]:
-        """See `ExportTarget`."""
         recipe = None if source.recipe is None else RECIPES[source.recipe]
         block = None if recipe is None else recipe.block
         few = f"int4, one scale for {block} inputs of a unit" if block else "a palette of 16 numbers for each unit"

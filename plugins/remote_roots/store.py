@@ -154,7 +154,6 @@ class RemoteStore(RootStore):
         outputs: Mapping[str, StoredArtifact] | None = None,
         ingredients: Ingredients | None = None,
     ) -> None:
-        """Records an execution without new artifacts."""
         if self.is_repeated(execution):
             return
         # Those of a cached execution stand in the entry of the one that ran.

@@ -32,14 +32,12 @@ class TrialObserver(Observer):
         self._observer, self._training, self._on_validations = observer, training, on_validations
 
     def begin(self, names: Sequence[str]) -> None:
-        """A run of these steps begins."""
         self._observer.begin(names)
 
     def estimated(self, estimate: Estimate) -> None:
         """Trials differ in their length, so that the last one's says little."""
 
     def step(self, name: str, expected: float | None, record: Path) -> Watcher:
-        """A step starts."""
         watcher = self._observer.step(name, expected, record)
         return TrialWatcher(watcher, record, self._on_validations) if name == self._training else watcher
 
@@ -49,7 +47,6 @@ class TrialObserver(Observer):
             self._observer.finished(name, state, seconds)
 
     def say(self, text: str) -> None:
-        """A message that belongs to no running step."""
         self._observer.say(text)
 
 
@@ -64,11 +61,9 @@ class TrialWatcher(Watcher):
         self._watcher.__exit__(*error)
 
     def progress(self, done: float, total: float, note: str) -> None:
-        """The step reported its progress."""
         self._watcher.progress(done, total, note)
 
     def tick(self) -> None:
-        """Called several times a second."""
         self._watcher.tick()
         now = time.monotonic()
         if now >= self._next_look:

@@ -17,15 +17,12 @@ class LiteRT(ExportTarget):
     libraries = ("keras", "tensorflow", "ai-edge-quantizer")
 
     def files(self, quantization: "QuantizationParameters | None") -> tuple[ExportedFile, ...]:
-        """See `ExportTarget`."""
         return (LITERT_FLOAT,) if quantization is None else (LITERT, LITERT_FLOAT)
 
     def lengths(self, source: ExportInputs) -> list[int]:
-        """See `ExportTarget`."""
         return source.options.choose_lengths(source.task.max_length)
 
     def find_obstacle(self, traits: ModelTraits) -> str | None:
-        """See `ExportTarget`."""
         return traits.copy_obstacle or None
 
     @property
@@ -34,7 +31,6 @@ class LiteRT(ExportTarget):
         return True
 
     def write(self, source: ExportInputs) -> None:
-        """See `ExportTarget`."""
         from keras_bert.export.quantized import export_quantized
 
         network, lengths, output = source.task.network(), self.lengths(source), source.task.output_name
@@ -53,7 +49,6 @@ class LiteRTText(ExportTarget):
     written = (TEXT,)
 
     def find_obstacle(self, traits: ModelTraits) -> str | None:
-        """See `ExportTarget`."""
         if traits.other_tokenizer:
             return f"tensorflow-text's operations in the file make WordPiece tokens, got {traits.other_tokenizer}"
         if needs_calibration_rows(traits.recipe):
@@ -63,7 +58,6 @@ class LiteRTText(ExportTarget):
         return None
 
     def write(self, source: ExportInputs) -> None:
-        """See `ExportTarget`."""
         from keras_bert.export.text import export_text
 
         self.check(source.task, source.recipe)

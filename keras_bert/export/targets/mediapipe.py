@@ -26,7 +26,6 @@ class MediaPipe(ExportTarget):
     written = (MEDIAPIPE,)
 
     def find_obstacle(self, traits: ModelTraits) -> str | None:
-        """See `ExportTarget`."""
         has_pairs = traits.task in ("classification", "multi_label") and traits.pairs
         if traits.task not in (None, *TASKS) or has_pairs:
             task = f"{traits.task} of pairs" if has_pairs else traits.task
@@ -43,7 +42,6 @@ class MediaPipe(ExportTarget):
         return None
 
     def write(self, source: ExportInputs) -> None:
-        """See `ExportTarget`."""
         from keras_bert.export.mediapipe import export_mediapipe
 
         self.check(source.task, source.recipe)

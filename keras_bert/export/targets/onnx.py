@@ -19,7 +19,6 @@ class OnnxRuntime(ExportTarget):
     written = (ONNX,)
 
     def write(self, source: ExportInputs) -> None:
-        """See `ExportTarget`."""
         from keras_bert.export.onnx import export_onnx
 
         path, output = source.folder / ONNX.name, source.task.output_name
@@ -34,11 +33,9 @@ class TransformersJs(ExportTarget):
     libraries = ("keras", "tensorflow", "tf2onnx", "onnx", "onnxruntime")
 
     def files(self, quantization: "QuantizationParameters | None") -> tuple[ExportedFile, ...]:
-        """See `ExportTarget`."""
         return (WEB, WEB_HALF, WEB_INT8, *((WEB_STATIC,) if has_int8_ranges(quantization) else ()))
 
     def find_obstacle(self, traits: ModelTraits) -> str | None:
-        """See `ExportTarget`."""
         if traits.variant == "bigbird":
             return "bigbird's graph chooses between two branches, which have no float16"
         if traits.task == "question_answering" and traits.has_segments and traits.tokenizer not in (None, "wordpiece"):
@@ -49,7 +46,6 @@ class TransformersJs(ExportTarget):
         return None
 
     def write(self, source: ExportInputs) -> None:
-        """See `ExportTarget`."""
         from keras_bert.export.transformers_js import export_transformers_js
 
         self.check(source.task, source.recipe)

@@ -15,7 +15,6 @@ class TensorFlowServing(ExportTarget):
     written = (SAVED_MODEL,)
 
     def write(self, source: ExportInputs) -> None:
-        """See `ExportTarget`."""
         from keras_bert.export.saved_model import export_saved_model
 
         export_saved_model(source.task, source.folder)

@@ -34,7 +34,6 @@ class Gated(Variant):
     output_bias: bool = False
 
     def check_shape(self, shape: Any) -> None:
-        """See `Variant`."""
         self._check_fixed(shape, position_offset=0, embedding_size=None)
         even = self.positions != "rotary" or shape.hidden_size // shape.num_heads % 2 == 0
         check(type(shape).__name__, "hidden_size", even, "give heads of an even size", shape.hidden_size)

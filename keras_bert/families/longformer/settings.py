@@ -41,7 +41,6 @@ class Longformer(Variant):
         return (self.window if self.windows is None else self.windows[layer]) // 2
 
     def check_shape(self, shape: Any) -> None:
-        """See `Variant`."""
         self._check_fixed(shape, shared_layers=False)
         enough = self.windows is None or len(self.windows) >= shape.num_layers
         rule = f"hold one window for each of num_layers={shape.num_layers}"

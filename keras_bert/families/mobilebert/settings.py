@@ -35,7 +35,6 @@ class MobileBERT(Variant):
     bottleneck_attention: bool = False
 
     def check_shape(self, shape: Any) -> None:
-        """See `Variant.check_shape`."""
         owner = type(shape).__name__
         is_multiple = self.bottleneck_size % shape.num_heads == 0
         rule = f"be a multiple of num_heads={shape.num_heads}"

@@ -62,7 +62,6 @@ class ModernBERT(Variant):
         return self.global_theta if self.is_global(layer) else self.local_theta
 
     def check_shape(self, shape: Any) -> None:
-        """See `Variant`."""
         self._check_fixed(shape, num_segments=0, position_offset=0, embedding_size=None, shared_layers=False)
         even = shape.hidden_size // shape.num_heads % 2 == 0
         check(type(shape).__name__, "hidden_size", even, "give heads of an even size", shape.hidden_size)

@@ -20,7 +20,6 @@ class PreNormBlock(EncoderBlock):
     """BERT's encoder block with LayerNorm before the sublayers: x + sub-layer(LayerNorm(x)), twice."""
 
     def call(self, inputs: Tensor, attention_bias: Tensor, first_only: bool = False, training: bool = False) -> Tensor:
-        """See `EncoderBlock.call`."""
         normalized = self.attention_norm_tap(self.attention_norm(inputs), training)
         if first_only:
             attended = self.attention(normalized, attention_bias, query_states=normalized[:, :1])
