@@ -11,7 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from components.artifacts.standard import Model, TaskExamples
+from components.dsl.arrays import Array
 from components.dsl.component import Input, Output, component
 from components.dsl.step_folders import report_progress, step_folders
 from components.examples.overlap import resolve_leaks
@@ -26,7 +29,6 @@ from keras_bert.core.row_limits import LENGTH_BUCKETS
 from keras_bert.options.compression import TeacherLabels
 
 if TYPE_CHECKING:
-    from components.dsl.arrays import Array
     from keras_bert.data.replaced_words import WordReplacer
     from keras_bert.tasks.base import Task
 
@@ -164,8 +166,6 @@ def _list_kinds(
 
 
 def _replace_words(batch: "Batch", replacer: "WordReplacer", number: int, copy: int) -> None:
-    import numpy as np
-
     rows = number * _ROWS + np.arange(len(batch["token_ids"]))
     for side, prefix in enumerate(("", "second_")):
         if f"{prefix}token_ids" in batch:
@@ -179,15 +179,13 @@ def _encode(texts: list[str], task: "Task", start: int) -> "Iterator[Batch]":
 
 
 def _make_replacer(pretrained: "Task", task: "Task", teacher_labels: TeacherLabels) -> "WordReplacer":
-    import numpy as np
-
     from keras_bert.data.replaced_words import WordReplacer
     from keras_bert.tasks.pretraining import Pretraining
 
     table = np.asarray(pretrained.model.get_layer("token_embedding").matrix())
     names = [spec.name for spec in pretrained.model.inputs if spec.name != "mask_positions"]
 
-    def guess(inputs: "Mapping[str, Array]", places: "Array") -> "Array":
+    def guess(inputs: Mapping[str, Array], places: Array) -> Array:
         chosen = {"mask_positions": np.maximum(places, 0), **{name: inputs[name] for name in names}}
         return np.array(pretrained.model.predict_on_batch(chosen)["masked_tokens"], np.float32)
 

@@ -4,6 +4,8 @@ import statistics
 import time
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from components.artifacts.measurements import LengthCost, PretrainingStepCosts, StepCost
 from components.artifacts.standard import Model, PretrainingExamples, Vocabulary
 from components.dsl.component import Input, Output, component
@@ -104,8 +106,6 @@ def _time(step: "TrainingStep", batches: "Batches") -> float:
 
 def _bytes_an_entry(task: "Task", examples: PretrainingExamples) -> float:
     """The mean bytes of the tokens that are predicted in validation."""
-    import numpy as np
-
     from keras_bert.data.pretraining_batches import pretraining_batches
     from keras_bert.training.trainer import validation_rows
 

@@ -1,4 +1,4 @@
-"""The type of NumPy arrays of any shape; only imported for type checkers, because importing NumPy takes time."""
+"""The type of NumPy arrays of any shape."""
 
 from typing import Any
 

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+import numpy as np
+
 from components.files.tables import Record
 from components.sources.teacher_columns import TEACHER, AnyAnswer
 from keras_bert.options.data import Prompts
@@ -96,8 +98,6 @@ class TaskRows(abc.ABC, Generic[R]):
         """The features of a teacher's answer to a row, see `keras_bert.data.schemas`; empty if no row has an answer."""
         if not encoding.has_teacher_answers:
             return {}
-        import numpy as np
-
         answer: AnyAnswer = getattr(row, TEACHER, ())
         size = math.prod(self.answer_shape(encoding.labels))
         return {

@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from components.examples.registry import TASK_ROWS
 from components.examples.row_schema import (
     OTHER,
@@ -56,8 +58,6 @@ def compare_rows(
     schema: RowSchema, rows: Sequence[Any], tokenizer: "BaseTokenizer", *, is_labelled: bool
 ) -> list[Drift]:
     """Holds rows against the schema of those that a model learnt from."""
-    import numpy as np
-
     task = TASK_ROWS[schema.task]
     traits, tokens = measure_rows(rows, task), measure_tokens(rows, task, tokenizer)
     lengths = count_bins(tokens.lengths, schema.length_edges)
@@ -95,8 +95,6 @@ def stability_index(expected: Sequence[int], got: Sequence[int]) -> float:
 
     Half a row is added to each bin, see `_PRIOR`.
     """
-    import numpy as np
-
     shares = [(np.asarray(counts) + _PRIOR) / (sum(counts) + _PRIOR * len(counts)) for counts in (expected, got)]
     return float(((shares[1] - shares[0]) * np.log(shares[1] / shares[0])).sum())
 

@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from components.examples.splits import fold_key
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from components.text.near_duplicates import Hashes
 
     Shingles = tuple[np.ndarray[Any, Any], ...]
@@ -70,8 +70,6 @@ class NearTexts:
 
 
 def _make_shingles(key: Key) -> "Shingles":
-    import numpy as np
-
     from components.text.near_duplicates import make_shingles
 
     return tuple(np.unique(make_shingles(text, _SHINGLE)) for text in key if text)
@@ -79,8 +77,6 @@ def _make_shingles(key: Key) -> "Shingles":
 
 def _are_near(first: "Shingles", second: "Shingles") -> bool:
     """Whether the Jaccard similarity of each text with its counterpart is high enough."""
-    import numpy as np
-
     if len(first) != len(second):
         return False
     for one, other in zip(first, second, strict=True):

@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from components.dsl.errors import InputError
 from components.examples.base import Encoding, TaskRows, row_batches, serialize_padded
 from components.files.tables import Record
@@ -48,8 +50,6 @@ class QuestionRows(TaskRows[Question]):
 
     def records(self, rows: Sequence[Question], encoding: Encoding) -> Iterator[bytes]:
         """Records of windows, like those of `QuestionAnswering.examples`; of several answers the first one is used."""
-        import numpy as np
-
         from keras_bert.tasks.answer_windows import (
             TokenizedTexts,
             answer_positions,
@@ -88,8 +88,6 @@ def describe_left_out(left_out: Mapping[str, int], rows: Mapping[str, int], max_
 
 def _find_answers(questions: Sequence[Question], contexts: "TokenizedTexts") -> Any:
     """The first and the last token of each question's first answer (questions, 2); -1 without an answer."""
-    import numpy as np
-
     from keras_bert.tasks.answer_windows import find_tokens
 
     spans = []

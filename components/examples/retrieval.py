@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from components.dsl.errors import InputError
 from components.examples.base import Encoding, TaskRows, row_batches
 from components.examples.texts import encode_rows
@@ -92,8 +94,6 @@ class RetrievalRows(TaskRows[QueryRow]):
 
         Each text is tokenized once per block of rows.
         """
-        import numpy as np
-
         from keras_bert.data.records import serialize
         from keras_bert.data.schemas import group_passages
 

@@ -8,6 +8,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from components.dsl.errors import InputError
 from components.examples.base import TaskRows
 from components.examples.registry import TASK_ROWS
@@ -15,7 +17,6 @@ from components.examples.row_traits import TokenTraits, measure_rows, measure_to
 from keras_bert.core.validation import validated_dataclass
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from keras_bert.tokenizers.base import BaseTokenizer
@@ -155,8 +156,6 @@ def choose_edges(values: Sequence[float]) -> list[float]:
 
 def count_bins(values: Sequence[float], edges: Sequence[float]) -> list[int]:
     """How many values are in each bin, (edges + 1): up to the first edge, up to the second, ..., above the last."""
-    import numpy as np
-
     places = np.searchsorted(np.asarray(edges, float), np.asarray(values, float))
     counts: list[int] = np.bincount(places, minlength=len(edges) + 1).tolist()
     return counts
@@ -187,8 +186,6 @@ class WordReference(NamedTuple):
     @classmethod
     def of(cls, hashes: "WordHashes") -> "WordReference":
         """The reference of the words of rows, given their hashes (words,)."""
-        import numpy as np
-
         words, counts = np.unique(hashes, return_counts=True)
         most = np.argsort(-counts, kind="stable")[:MOST_WORDS]
         kept = np.sort(words[most]).astype("<u4")
@@ -198,15 +195,11 @@ class WordReference(NamedTuple):
 
 def decode_words(words: str) -> "WordHashes":
     """The hashes (words,) of a reference."""
-    import numpy as np
-
     return np.frombuffer(base64.b64decode(words, validate=True), "<u4")
 
 
 def hash_row_words(rows: Sequence[Any], task: TaskRows[Any]) -> "WordHashes":
     """The hashes (words,) of all words of a sample of rows, see `components.text.near_duplicates.hash_words`."""
-    import numpy as np
-
     from components.text.near_duplicates import make_shingles
 
     hashes = [make_shingles(text, 1) for row in sample_rows(rows) for text in task.texts(row)]

@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from components.examples.base import TaskRows
 from components.examples.splits import fold_key
 from components.sources.shared import draw_rows
@@ -82,8 +84,6 @@ def measure_tokens(rows: Sequence[Any], task: TaskRows[Any], tokenizer: "BaseTok
 
     The tokenizer is an eager one, see `keras_bert.tokenizers.loading.load_eager_tokenizer`.
     """
-    import numpy as np
-
     sides = [list(side) for side in zip(*(task.texts(row) for row in sample_rows(rows)), strict=True)]
     tokens = [tokenizer.tokenize(side) for side in sides]
     counts = [side.row_lengths() for side in tokens]

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from components.examples.base import Encoding, TaskRows, row_batches, serialize_padded
 from components.files.tables import Record
 from components.sources.tagged_words import Sentence, parse_lists
@@ -40,8 +42,6 @@ class TaggedRows(TaskRows[Sentence]):
 
     def records(self, rows: Sequence[Sentence], encoding: Encoding) -> Iterator[bytes]:
         """Records like the rows of `TokenClassification.examples`: a long sentence has several."""
-        import numpy as np
-
         from keras_bert.core.losses import IGNORED
         from keras_bert.tasks.word_rows import pack_words, tokenize_words
 

@@ -7,14 +7,14 @@ import abc
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
+import numpy as np
+
 from components.dsl.errors import InputError
 from components.examples.texts import split_texts
 from components.scoring.mistakes import Mistake, Mistakes
 from components.scoring.row_statistics import Measure
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from components.sources.table import TextRow
     from keras_bert.tasks.base import Task
 
@@ -54,10 +54,10 @@ class LabelLogits(NamedTuple):
         places: the index of each decision in its row: 0, or the index of the word or of the label (decisions,).
     """
 
-    logits: "np.ndarray[Any, Any]"
+    logits: np.ndarray[Any, Any]
     truth: list[str]
-    rows: "np.ndarray[Any, Any]"
-    places: "np.ndarray[Any, Any]"
+    rows: np.ndarray[Any, Any]
+    places: np.ndarray[Any, Any]
 
 
 class TaskScoring(abc.ABC, Generic[R]):
@@ -175,8 +175,6 @@ def check_test_rows(
     scoring: TaskScoring[R], metric: str, train: Sequence[R], test: Sequence[R], labels: Sequence[str]
 ) -> None:
     """Checks that a model can be better than the task's trivial answer."""
-    import numpy as np
-
     trivial = scoring.trivial(train, test)
     measure = None if trivial is None else scoring.sample_measure(metric, test, trivial[1], labels)
     if trivial is None or measure is None:

@@ -1,14 +1,14 @@
 """Baselines without a language model: n-grams of words and characters, and TF-IDF cosines."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+import numpy as np
+
+from components.dsl.arrays import Array
 from components.sources.label_sets import LabelSetRow
 from components.sources.shared import draw_rows
 from components.sources.table import TextRow
-
-if TYPE_CHECKING:
-    from components.dsl.arrays import Array
 
 R = TypeVar("R", TextRow, LabelSetRow)
 
@@ -33,12 +33,11 @@ def classify_by_ngrams(train: Sequence[TextRow], validation: Sequence[TextRow], 
 
 def classify_sets_by_ngrams(
     train: Sequence[LabelSetRow], validation: Sequence[LabelSetRow], test: Sequence[LabelSetRow], labels: Sequence[str]
-) -> tuple["Array", "Array"]:
+) -> tuple[Array, Array]:
     """The probabilities of labels in validation and in test rows, each (rows, labels), see `classify_by_ngrams`.
 
     Each label needs training rows with and without it.
     """
-    import numpy as np
     from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
 
@@ -86,7 +85,6 @@ def weigh_words(queries: Sequence[str], passages: Sequence[str]) -> tuple[Any, A
 
     Both are sparse: (queries, words) counts, (passages, words) weights.
     """
-    import numpy as np
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -119,7 +117,6 @@ def _fit_cosines(
 
 def _fit_ngrams(estimator: Any, target: Callable[[Any], Any], train: Sequence[R], validation: Sequence[R]) -> Any:
     """Learns the target of a row from its n-grams; vectorizers that find no words are left out."""
-    import numpy as np
     from sklearn.base import clone
     from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
     from sklearn.pipeline import make_pipeline, make_union

@@ -1,13 +1,13 @@
 """Scores of rows that are drawn with replacement (Efron and Tibshirani 1993, chapters 6 and 13)."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from components.dsl.arrays import Array
 from components.scoring.base import TaskScoring
 from components.scoring.row_statistics import Measure, score_rows
-
-if TYPE_CHECKING:
-    from components.dsl.arrays import Array
 
 # The probability that an interval holds the score of all texts like the rows.
 CONFIDENCE = 0.95
@@ -28,13 +28,11 @@ def make_measure(
     scoring: TaskScoring[Any], rows: Sequence[Any], answers: Sequence[Any], labels: Sequence[str], metric: str
 ) -> tuple[Measure, bool]:
     """The function that scores samples of the rows, and whether it is fast: it need not score a sample row by row."""
-    import numpy as np
-
     measure = scoring.sample_measure(metric, rows, answers, labels)
     if measure is not None:
         return measure, True
 
-    def rescore(counts: "Array") -> float:
+    def rescore(counts: Array) -> float:
         drawn = np.repeat(np.arange(len(rows)), counts).tolist()
         try:
             return scoring.score([rows[i] for i in drawn], [answers[i] for i in drawn], labels).metrics[metric]
@@ -49,8 +47,6 @@ def draw_interval(measure: Measure, rows: int, *, fast: bool) -> Interval:
 
     `fast` says that the measure need not score a sample row by row.
     """
-    import numpy as np
-
     if rows < 2:
         return Interval(-1.0, 1.0)
     generator, samples = np.random.default_rng(_SEED), _SAMPLES if fast else _RESCORED_SAMPLES

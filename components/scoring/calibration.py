@@ -1,16 +1,15 @@
 """Calibrates the shipped file on validation rows, and measures the calibration on test rows."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from components.dsl.arrays import Array
 from components.dsl.errors import InputError
 from components.examples.row_schema import choose_edges, count_bins
 from components.scoring.base import LabelLogits
 from components.scoring.registry import TASK_SCORING
-
-if TYPE_CHECKING:
-    from components.dsl.arrays import Array
-
 
 # The least number of rows to fit a temperature to; with fewer it depends on chance errors.
 FEWEST_ROWS = 50
@@ -89,8 +88,6 @@ def row_confidences(calibration: Mapping[str, Any], rows: LabelLogits) -> list[f
 
     A row has one decision for each word or label, see `LabelLogits`. The true labels are not read.
     """
-    import numpy as np
-
     from keras_bert.metrics.calibration import probabilities
 
     largest = probabilities(rows.logits, calibration["temperature"] or 1.0).max(axis=1)
@@ -109,17 +106,15 @@ def confidences_of(calibration: Mapping[str, Any], rows: LabelLogits, labels: Se
 class _Split(NamedTuple):
     """The logits (rows, labels) of a split, and the numbers of the true labels (rows,)."""
 
-    logits: "Array"
-    truth: "Array"
+    logits: Array
+    truth: Array
 
     @staticmethod
     def of(rows: LabelLogits, labels: Sequence[str]) -> "_Split":
-        import numpy as np
-
         numbers = {label: number for number, label in enumerate(labels)}
         return _Split(rows.logits, np.array([numbers[label] for label in rows.truth]))
 
-    def confidences(self, temperature: float) -> "tuple[Array, Array]":
+    def confidences(self, temperature: float) -> tuple[Array, Array]:
         """The probability of each row's answer, and whether the answer is right."""
         from keras_bert.metrics.calibration import probabilities
 

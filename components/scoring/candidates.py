@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.scoring.blessing import STUDENT, TEACHER
 from keras_bert.core.folders import (
@@ -19,8 +21,6 @@ from keras_bert.export.files import count_bytes
 from keras_bert.options.quantization import RECIPES
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from keras_bert.tasks.base import Task
 
     Features = dict[str, np.ndarray[Any, Any]]

@@ -4,6 +4,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from components.examples.texts import split_texts
 from components.scoring.base import Baselines, LabelLogits, TaskScores, TaskScoring
 from components.scoring.baselines import COSINE, NGRAMS, classify_by_cosine, classify_by_ngrams
@@ -33,8 +35,6 @@ class ClassificationScoring(TaskScoring[TextRow]):
         return [prediction.label for prediction in task.predict(*split_texts(rows))]
 
     def logits(self, task: "Task", rows: Sequence[TextRow]) -> LabelLogits:
-        import numpy as np
-
         logits, numbers = np.stack(list(task.outputs(*split_texts(rows)))), np.arange(len(rows))
         return LabelLogits(logits, [row.label for row in rows], numbers, np.zeros_like(numbers))
 

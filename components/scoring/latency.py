@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import psutil
 
 from keras_bert.core.folders import INPUT_NAMES
 
 if TYPE_CHECKING:
     import keras
-    import numpy as np
 
     Features = dict[str, np.ndarray[Any, Any]]
     from keras_bert.compress.quantization_parameters import QuantizationParameters
@@ -52,8 +52,6 @@ def timed(call: Callable[..., T], *given: Any) -> tuple[T, float]:
 
 def full_row(length: int, entries: int) -> "Features":
     """A model's inputs for one row (1, length) without padding, with changing token ids."""
-    import numpy as np
-
     row = {name: np.zeros((1, length), np.int32) for name in INPUT_NAMES}
     row["token_ids"][0] = np.arange(length) % entries
     row["padding_mask"][:] = 1

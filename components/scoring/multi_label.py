@@ -5,6 +5,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from components.dsl.arrays import Array
 from components.examples.texts import split_texts
 from components.scoring.base import Baselines, LabelLogits, TaskScores, TaskScoring
 from components.scoring.baselines import NGRAMS, classify_sets_by_ngrams
@@ -13,7 +16,6 @@ from components.scoring.row_statistics import Measure, RowStatistics, sample_ave
 from components.sources.label_sets import LabelSetRow
 
 if TYPE_CHECKING:
-    from components.dsl.arrays import Array
     from keras_bert.tasks.base import Task
 
 _NAMES = ("micro_f1", "macro_f1", "sample_f1", "subset_accuracy", "average_precision")
@@ -51,8 +53,6 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
 
     def answer(self, task: "Task", rows: Sequence[LabelSetRow]) -> list[LabelSetAnswer]:
         """The labels of each row, and all probabilities before calibration."""
-        import numpy as np
-
         from keras_bert.metrics.label_thresholds import label_probabilities
         from keras_bert.tasks.multi_label import MultiLabelClassification
 
@@ -69,8 +69,6 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
 
     def logits(self, task: "Task", rows: Sequence[LabelSetRow]) -> LabelLogits:
         """A row for each label of each text, with the logits of absence and presence."""
-        import numpy as np
-
         from keras_bert.metrics.label_thresholds import with_absence
         from keras_bert.tasks.multi_label import MultiLabelClassification
 
@@ -96,8 +94,6 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
 
     def given_answers(self, rows: Sequence[LabelSetRow], labels: Sequence[str]) -> list[LabelSetAnswer]:
         """The labels with a probability of at least 0.5."""
-        import numpy as np
-
         from keras_bert.metrics.label_thresholds import label_probabilities
 
         logits = np.array([row.teacher.numbers for row in rows if row.teacher])
@@ -160,7 +156,7 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
         return {NGRAMS: answer}
 
 
-def make_answers(given: "Array", shares: "Array", labels: Sequence[str]) -> list[LabelSetAnswer]:
+def make_answers(given: Array, shares: Array, labels: Sequence[str]) -> list[LabelSetAnswer]:
     """Answers from whether each label is given (rows, labels), and its probability (rows, labels)."""
     return [
         LabelSetAnswer(
@@ -171,24 +167,20 @@ def make_answers(given: "Array", shares: "Array", labels: Sequence[str]) -> list
     ]
 
 
-def _stack_probabilities(answers: Sequence[LabelSetAnswer], labels: Sequence[str]) -> "Array":
+def _stack_probabilities(answers: Sequence[LabelSetAnswer], labels: Sequence[str]) -> Array:
     """The probability of each label of each answer (answers, labels)."""
-    import numpy as np
-
     return np.array([[answer.probabilities.get(label, 0.0) for label in labels] for answer in answers])
 
 
-def flag_sets(sets: Sequence[Any], labels: Sequence[str]) -> "Array":
+def flag_sets(sets: Sequence[Any], labels: Sequence[str]) -> Array:
     """True for each label of a set: bool (sets, labels)."""
-    import numpy as np
-
     flags, places = np.zeros((len(sets), len(labels)), bool), {label: place for place, label in enumerate(labels)}
     for row, names in enumerate(sets):
         flags[row, [places[name] for name in names if name in places]] = True
     return flags
 
 
-def score_sets(truth: "Array", given: "Array", shares: "Array", labels: Sequence[str]) -> TaskScores:
+def score_sets(truth: Array, given: Array, shares: Array, labels: Sequence[str]) -> TaskScores:
     """The metrics of labels, as scikit-learn has them.
 
     Macro F1 is the mean over the labels that are true or given somewhere, average precision that over the labels that

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from components.examples.reranking import group_queries, has_order
 from components.examples.texts import split_texts
 from components.scoring.base import Baselines, TaskScores, TaskScoring
@@ -43,8 +45,6 @@ class RerankingScoring(TaskScoring[TextRow]):
         return scores
 
     def score(self, rows: Sequence[TextRow], answers: Sequence[float], labels: Sequence[str]) -> TaskScores:
-        import numpy as np
-
         lists = _score_lists(rows, answers)
         if not lists:
             raise ValueError(f"rows must hold a query with passages of different relevance, got none in {len(rows)}")
@@ -86,8 +86,6 @@ class RerankingScoring(TaskScoring[TextRow]):
 
     def trivial(self, train: Sequence[TextRow], test: Sequence[TextRow]) -> tuple[str, list[float]]:
         """A random order of the passages of each query."""
-        import numpy as np
-
         return "random order", np.random.default_rng(0).random(len(test)).tolist()
 
     def baselines(self, train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> Baselines:

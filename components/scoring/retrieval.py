@@ -3,6 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from components.dsl.arrays import Array
 from components.examples.retrieval import SplitCorpus
 from components.scoring.base import Baselines, TaskScores, TaskScoring
 from components.scoring.baselines import BM25, weigh_words
@@ -11,7 +14,6 @@ from components.scoring.row_statistics import RowStatistics
 from components.sources.retrieval import QueryRow
 
 if TYPE_CHECKING:
-    from components.dsl.arrays import Array
     from keras_bert.metrics.retrieval import Ranks
     from keras_bert.tasks.base import Task
 
@@ -93,8 +95,6 @@ class RetrievalScoring(TaskScoring[QueryRow]):
 
     def trivial(self, train: Sequence[QueryRow], test: Sequence[QueryRow]) -> tuple[str, list[Ranking]]:
         """A random order of the passages for each query."""
-        import numpy as np
-
         corpus, chance = SplitCorpus.of(test), np.random.default_rng(0)
         passages = len(corpus.passages)
         return "random order", rank_rows(corpus, lambda part: chance.random((len(corpus.relevant[part]), passages)))
@@ -106,7 +106,7 @@ class RetrievalScoring(TaskScoring[QueryRow]):
         return {BM25: lambda: search_words(test)}
 
 
-def _embed(task: Any, rows: Sequence[QueryRow]) -> "tuple[SplitCorpus, Array, Array]":
+def _embed(task: Any, rows: Sequence[QueryRow]) -> tuple[SplitCorpus, Array, Array]:
     """The corpus of the rows, and the vectors of their queries and of its passages."""
     corpus = SplitCorpus.of(rows)
     queries = task.predict([row.query for row in rows], prompt="query")
@@ -118,8 +118,6 @@ def rank_rows(corpus: SplitCorpus, scores: "Scores") -> list[Ranking]:
 
     `scores` gives the scores of a slice of the rows with all passages (rows, passages).
     """
-    import numpy as np
-
     from keras_bert.metrics.retrieval import rank_scores
     from keras_bert.tasks.base import slices
 
@@ -131,7 +129,7 @@ def rank_rows(corpus: SplitCorpus, scores: "Scores") -> list[Ranking]:
     return rankings
 
 
-def code_scores(queries: "Array", passages: "Array") -> "dict[str, Scores]":
+def code_scores(queries: Array, passages: Array) -> "dict[str, Scores]":
     """Use of vectors in fewer bytes -> the scores of slices of the queries; each passage is coded once."""
     from keras_bert.core.vector_codes import binary_codes, hamming_distances, int8_codes, rescored_scores
     from keras_bert.tasks.embedding import cosine_similarity

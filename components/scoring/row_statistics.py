@@ -5,13 +5,16 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from components.dsl.arrays import Array
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from components.dsl.arrays import Array
 
 # How often each row is drawn (samples, rows) -> scores (samples,); not a number where a score is undefined.
-Measure = Callable[["Array"], "Array"]
+Measure = Callable[[Array], Array]
 
 # The variance of equal numbers over their mean square, at most: what rounding leaves of 0 in float64.
 _ROUNDED_VARIANCE = 1e-12
@@ -27,16 +30,14 @@ class RowStatistics:
     """
 
     values: "Array | csr_array"
-    combine: "Callable[[Array], Array]"
+    combine: Callable[[Array], Array]
 
     @classmethod
     def of_scores(cls, scores: Iterable[float]) -> "RowStatistics":
         """The metric that is the mean of a score for each row."""
-        import numpy as np
-
         return cls(np.array([*scores], "float64")[:, None], lambda means: means[..., 0])
 
-    def __call__(self, counts: "Array") -> "Array":
+    def __call__(self, counts: Array) -> Array:
         """The metric of samples (samples,), given how often they draw each row (samples, rows)."""
         return self.combine(counts @ self.values / self.values.shape[0])
 
@@ -57,7 +58,6 @@ def label_statistics(
     A text has one label, a sentence one a word. A predicted label that is not among `labels` is wrong. None for another
     metric.
     """
-    import numpy as np
     from scipy.sparse import csr_array
 
     if metric not in ("accuracy", "macro_f1", "mcc"):
@@ -76,12 +76,11 @@ def label_statistics(
     return RowStatistics(values, functools.partial(_combine_counts, metric))
 
 
-def set_statistics(metric: str, truth: "Array", given: "Array") -> RowStatistics | None:
+def set_statistics(metric: str, truth: Array, given: Array) -> RowStatistics | None:
     """The statistics of micro and macro F1 of sets of labels, as `score_sets` defines them; None for another metric.
 
     `truth` and `given` are True for each label of a row (rows, labels).
     """
-    import numpy as np
     from scipy.sparse import csr_array, hstack
 
     if metric not in ("micro_f1", "macro_f1"):
@@ -92,13 +91,11 @@ def set_statistics(metric: str, truth: "Array", given: "Array") -> RowStatistics
     return RowStatistics(csr_array(hstack(sides, dtype="float64")), functools.partial(_combine_counts, metric))
 
 
-def sample_average_precision(truth: "Array", shares: "Array", counts: "Array") -> "Array":
+def sample_average_precision(truth: Array, shares: Array, counts: Array) -> Array:
     """The mean over labels of the average precision of samples (samples,), as `score_sets` defines it.
 
     `truth` and `shares` are (rows, labels); `counts` says how often each sample draws each row (samples, rows).
     """
-    import numpy as np
-
     total, labels = np.zeros(len(counts)), np.zeros(len(counts))
     for flags, probabilities in zip(truth.T, shares.T, strict=True):
         order = np.argsort(-probabilities, kind="stable")
@@ -116,14 +113,12 @@ def sample_average_precision(truth: "Array", shares: "Array", counts: "Array") -
     return np.where(labels > 0, divide(total, labels), np.nan)
 
 
-def _combine_counts(metric: str, means: "Array") -> "Array":
+def _combine_counts(metric: str, means: Array) -> Array:
     """A metric of the right, predicted and true counts of each label; undefined without any true label.
 
     Matthews' correlation is that of two labels, of whom each row has one: the covariance of truth and prediction over
     their deviations. It is undefined where all rows have one label.
     """
-    import numpy as np
-
     # Each has a last column for predictions that are no label.
     right, predicted, true = (means.reshape(*means.shape[:-1], 3, -1)[..., side, :-1] for side in range(3))
     if metric == "accuracy":
@@ -141,8 +136,6 @@ def _combine_counts(metric: str, means: "Array") -> "Array":
 
 def number_statistics(metric: str, answers: Sequence[float], truth: Sequence[float]) -> RowStatistics | None:
     """The statistics of Pearson's correlation and of R2; None for another metric, such as one of ranks."""
-    import numpy as np
-
     if metric not in ("pearson", "r2"):
         return None
     sides = [np.asarray(side, "float64") for side in (answers, truth)]
@@ -153,10 +146,8 @@ def number_statistics(metric: str, answers: Sequence[float], truth: Sequence[flo
     return RowStatistics(values, functools.partial(_combine_moments, metric))
 
 
-def _combine_moments(metric: str, means: "Array") -> "Array":
+def _combine_moments(metric: str, means: Array) -> Array:
     """A correlation with a constant is 0 where answers are alike; it and R2 are undefined where the truth is."""
-    import numpy as np
-
     one, other, squares, other_squares, products, errors = np.moveaxis(means, -1, 0)
     variance, other_variance = _variance(one, squares), _variance(other, other_squares)
     if metric == "r2":
@@ -166,17 +157,13 @@ def _combine_moments(metric: str, means: "Array") -> "Array":
     return np.where(other_variance > 0, scores, np.nan)
 
 
-def _variance(means: "Array", squares: "Array") -> "Array":
+def _variance(means: Array, squares: Array) -> Array:
     """The variance from means and mean squares; 0 where it is no more than rounding leaves of equal numbers."""
-    import numpy as np
-
     variance = squares - means**2
     return np.where(variance > _ROUNDED_VARIANCE * squares, variance, 0.0)
 
 
-def divide(numerator: "Array", denominator: "Array") -> "Array":
+def divide(numerator: Array, denominator: Array) -> Array:
     """Quotients; 0 where the denominator is 0."""
-    import numpy as np
-
     shape = np.broadcast_shapes(np.shape(numerator), np.shape(denominator))
     return np.divide(numerator, denominator, out=np.zeros(shape), where=np.asarray(denominator) > 0)

@@ -1,14 +1,14 @@
 """Tests whether two models differ on the same rows by more than chance."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from components.dsl.arrays import Array
 from components.scoring.base import TaskScoring
 from components.scoring.bootstrap import CONFIDENCE, Interval, draw_interval, make_measure
 from components.scoring.row_statistics import score_rows
-
-if TYPE_CHECKING:
-    from components.dsl.arrays import Array
 
 
 class PairedDifference(NamedTuple):
@@ -61,11 +61,9 @@ def compare_models(
 
     `first` and `second` are the answers of a model, one sequence a seed; the score is the mean over the seeds.
     """
-    import numpy as np
-
     sides = [[make_measure(scoring, rows, answers, labels, metric) for answers in model] for model in (first, second)]
 
-    def measure(counts: "Array") -> "Array":
+    def measure(counts: Array) -> Array:
         one, other = (np.mean([score(counts) for score, _ in side], axis=0) for side in sides)
         return one - other
 

@@ -7,6 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from components.scoring.base import Baselines, LabelLogits, TaskScores, TaskScoring
 from components.scoring.classification import OF_LABELS, score_labels
 from components.scoring.mistakes import Mistake, Mistakes, cut_words, worst_first
@@ -15,8 +17,6 @@ from components.sources.tagged_words import Sentence
 from components.sources.teacher_columns import most_likely_label
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from keras_bert.tasks.base import Task
     from keras_bert.tasks.entities import Entity
 
@@ -61,8 +61,6 @@ class TaggedScoring(TaskScoring[Sentence]):
         return {"read as text": [tag_words(row.words, entities) for row, entities in zip(rows, in_texts, strict=True)]}
 
     def logits(self, task: "Task", rows: Sequence[Sentence]) -> LabelLogits:
-        import numpy as np
-
         from keras_bert.tasks.token_classification import TokenClassification
 
         assert isinstance(task, TokenClassification)
@@ -123,11 +121,9 @@ class TaggedScoring(TaskScoring[Sentence]):
         """Of entities the numbers that are right, predicted and true in each sentence; else see `label_statistics`."""
         if not _are_entities(labels):
             return label_statistics(metric, [row.tags for row in rows], answers, labels)
-        import numpy as np
-
         from keras_bert.metrics.entities import entities_of
 
-        def combine(means: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+        def combine(means: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
             # Undefined without any true entity, see `defines`.
             return np.where(means[..., 2] > 0, divide(means[..., 0], means @ np.array(over)), np.nan)
 

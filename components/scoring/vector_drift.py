@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from components.dsl.arrays import Array
 from components.dsl.errors import InputError
 from components.examples.drift import Drift
 from components.scoring.registry import TASK_SCORING
@@ -14,7 +17,6 @@ from components.sources.shared import draw_rows
 from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
 
 if TYPE_CHECKING:
-    from components.dsl.arrays import Array
     from keras_bert.tasks.base import Task
 
 VECTORS_FILE = "vectors.json"
@@ -40,8 +42,6 @@ def compare_vectors(vectors: str, folder: Path, rows: Sequence[Any]) -> list[Dri
     Returns:
         One entry; none if there are no vectors, or fewer than 20 rows.
     """
-    import numpy as np
-
     from keras_bert.export.bundle import load_exported
 
     file = next((folder / name for name in (TFLITE_FILE, TFLITE_FLOAT_FILE) if (folder / name).is_file()), None)
@@ -62,9 +62,8 @@ def compare_vectors(vectors: str, folder: Path, rows: Sequence[Any]) -> list[Dri
     return [Drift("vectors", f"{len(before)} rows", f"{len(after)} rows", measure, share > limit)]
 
 
-def tell_apart(before: "Array", after: "Array") -> float:
+def tell_apart(before: Array, after: Array) -> float:
     """The cross-validated AUROC of a linear classifier of two samples (rows, width); 0.5 where they look the same."""
-    import numpy as np
     from sklearn.linear_model import RidgeClassifier
     from sklearn.model_selection import StratifiedKFold, cross_val_score
     from sklearn.pipeline import make_pipeline
@@ -76,10 +75,8 @@ def tell_apart(before: "Array", after: "Array") -> float:
     return float(cross_val_score(model, rows, truth, scoring="roc_auc", cv=folds).mean())
 
 
-def _project(task: "Task", file: Path, rows: Sequence[Any]) -> "Array | None":
+def _project(task: "Task", file: Path, rows: Sequence[Any]) -> Array | None:
     """The projected vectors (rows, 64) of a sample of rows, of tokens their mean; None if the file has none."""
-    import numpy as np
-
     from keras_bert.export.head_vectors import open_head_vectors
 
     texts, seconds = TASK_SCORING[task.name].texts([rows[row] for row in draw_rows(len(rows), _MOST_ROWS)])

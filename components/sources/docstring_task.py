@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
+import numpy as np
 import pydantic
 
 from components.dsl.step_folders import report_progress
@@ -145,8 +146,6 @@ def is_plain(sentence: str) -> bool:
 
 def first_of_each(sentences: list[str]) -> list[int]:
     """The numbers of the sentences that are not nearly the same as one before them."""
-    import numpy as np
-
     from components.text.near_duplicates import Signer, find_clusters, find_repeats
 
     signer = Signer(_THRESHOLD, _PERMUTATIONS, _SHINGLE)

@@ -3,13 +3,14 @@
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from components.artifacts.standard import TaskExamples
+from components.dsl.arrays import Array
 from components.examples.overlap import HELD_OUT, HeldOutKeys, refuse_overlap
 from components.sources.shared import NearOverlap, Overlap
 
 if TYPE_CHECKING:
-    from components.dsl.arrays import Array
-
     Batch = dict[str, Array]
 
 _ROWS = 64
@@ -36,8 +37,6 @@ class CopyFilter:
 
         `counts` gets the numbers of those that were found, by names such as `copies_near_test`.
         """
-        import numpy as np
-
         stays = np.ones(len(batch["token_ids"]), bool)
         for number, key in enumerate(_list_keys(batch)):
             matches = self._held_out.find(key)

@@ -1,14 +1,14 @@
 """Negatives of queries: passages that lie near to them and are none of theirs."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import numpy as np
+
+from components.dsl.arrays import Array
 from components.examples.retrieval import SplitCorpus
 from components.sources.retrieval import QueryRow
 from keras_bert.options.fine_tuning import HardNegatives
-
-if TYPE_CHECKING:
-    from components.dsl.arrays import Array
 
 # Queries whose cosines with all passages are in memory at once.
 _QUERIES_AT_ONCE = 256
@@ -30,16 +30,14 @@ class MinedRows(NamedTuple):
 
 def mine_rows(
     rows: Sequence[QueryRow],
-    embed_queries: "Callable[[list[str]], Array]",
-    embed_passages: "Callable[[list[str]], Array]",
+    embed_queries: Callable[[list[str]], Array],
+    embed_passages: Callable[[list[str]], Array],
     options: HardNegatives,
 ) -> MinedRows:
     """Adds to each row the passages of other queries that are nearest to its query, but not too near.
 
     `embed_queries` and `embed_passages` turn texts into vectors (texts, width).
     """
-    import numpy as np
-
     corpus = SplitCorpus.of(rows)
     queries, passages = (
         vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

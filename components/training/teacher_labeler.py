@@ -3,8 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from components.dsl.arrays import Array
+
 if TYPE_CHECKING:
-    from components.dsl.arrays import Array
     from keras_bert.tasks.base import Task
 
     Batch = dict[str, Array]
@@ -37,9 +40,8 @@ class TeacherLabeler:
         objective = self._objective
         return {"shape": list(self._shape), "along": objective.has_token_outputs, "filling": objective.padding_output}
 
-    def label(self, batch: "Batch") -> "Array":
+    def label(self, batch: "Batch") -> Array:
         """The teachers' mean `TaskObjective.run` outputs (rows, ...), see `TaskObjective.average`."""
-        import numpy as np
         import tensorflow as tf
 
         tensors = {name: tf.constant(values) for name, values in batch.items()}
@@ -53,8 +55,6 @@ class TeacherLabeler:
 
         Labels that do not come from the rows are replaced by the teacher's.
         """
-        import numpy as np
-
         from keras_bert.data.records import serialize
         from keras_bert.data.schemas import HAS_LABEL
 
