@@ -5,9 +5,9 @@ from components.dsl.component import Input, Output, component
 from components.dsl.errors import input_errors, table_errors
 from components.training.model_folder import read_model, write_model
 from components.training.progress import StepMonitor, reproducible_scope
-from components.training.tuning import VectorSettings, build_task, count_tuning_rows, tune_task
-from keras_bert.options.compression import Distillation, Imitation, Student
-from keras_bert.options.training import Training
+from components.training.tuning import HeadSettings, build_task, count_tuning_rows, tune_task
+from keras_bert.options.compression import Student
+from keras_bert.options.tables import DistillationSettings
 
 
 @component(
@@ -21,21 +21,19 @@ def distill(
     student: Output[Model],
     shape: Student,
     general_student: Input[Model] | None = None,
-    distillation: Distillation = Distillation(),
-    imitation: Imitation = Imitation(),
-    training: Training = Training(),
-    untrained: VectorSettings | None = None,
+    distillation: DistillationSettings = DistillationSettings(),
+    new_head: HeadSettings | None = None,
 ) -> None:
-    """Trains a student on the labels, on the teacher's answers, and on its states and attention as `imitation` says.
+    """Trains a student on the labels, on the teacher's answers, and on its states and attention as `distillation` says.
 
     A general student continues from its weights, with those layers of the teacher's head that fit. Else a student as
     wide as its teacher starts from the teacher's layers; with fewer heads or a narrower feed-forward layer, it keeps
     their most important parts for the first rows. Any other student starts from random weights. The artifact's counts
     `layers_from_text` and `layers_from_teacher` say how many of its blocks were initialized so: all, or none.
 
-    `general_student` is one of this shape that `distill_general` made of the teacher's pre-trained model. With
-    `untrained` the teacher is a pre-trained model of any kind, which gets a head with these settings; the answers stand
-    in the examples then.
+    `general_student`: the output of `distill_general` for the same shape, distilled from the model that the teacher was
+    fine-tuned from. With `new_head` the teacher is a pre-trained model of any kind, which gets a head with these
+    settings; the examples then hold the answers.
 
     Raises:
         InputError: the teacher has no such layers, the shape is invalid or differs from the general student's, or a
@@ -45,23 +43,23 @@ def distill(
     from keras_bert.recipes.distill import distill_student, distillation_objective
     from keras_bert.recipes.students import make_student
 
-    rows, is_trained = RecordRows(examples.path), untrained is None
-    with reproducible_scope(training.seed):
+    rows, is_trained = RecordRows(examples.path), new_head is None
+    with reproducible_scope(distillation.seed):
         teacher_task = read_model(teacher)
-        if untrained is not None:
-            teacher_task = build_task(teacher_task, examples.features(), **vars(untrained))
+        if new_head is not None:
+            teacher_task = build_task(teacher_task, examples.features(), new_head)
         general = None if general_student is None else read_model(general_student)
         with input_errors("student: "):
             task, copied = make_student(
-                teacher_task, shape, rows, training, is_trained=is_trained, general_student=general
+                teacher_task, shape, rows, distillation, is_trained=is_trained, general_student=general
             )
         with table_errors("distillation"):
-            objective = distillation_objective(teacher_task, task, rows, distillation, imitation, training)
+            objective = distillation_objective(teacher_task, task, rows, distillation)
         monitor = StepMonitor(examples, scored_after=count_tuning_rows(task, examples))
         start = {"is_copied": copied > 0, "is_trained": is_trained}
-        history = distill_student(teacher_task, task, objective, rows, imitation, training, monitor, **start)
+        history = distill_student(teacher_task, task, objective, rows, distillation, monitor, **start)
     tune_task(task, examples)
-    write_model(student, task, history, training.precision)
+    write_model(student, task, history, distillation.precision)
     student.counts["layers_from_teacher"] = copied if general_student is None else 0
     if general_student is not None:
         student.counts["layers_from_text"] = copied

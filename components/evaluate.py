@@ -216,7 +216,7 @@ def _find_start(checkpoint: Model, teachers: Sequence[Model], description: Mappi
     def open_vectors() -> "Task":
         """The checkpoint's own similarity function, and the examples' maximum length."""
         task = read_model(checkpoint)
-        return build_task(task, description, None, similarity_function=getattr(task, "similarity_function", "cosine"))
+        return build_task(task, description, similarity_function=getattr(task, "similarity_function", "cosine"))
 
     def open_frozen() -> "Task":
         head = teachers[0].file(FROZEN_HEAD_FILE)

@@ -6,7 +6,7 @@ from components.dsl.errors import input_errors
 from components.training.model_folder import FROZEN_HEAD_FILE, read_model, write_model
 from components.training.progress import StepMonitor, reproducible_scope
 from components.training.tuning import (
-    ClassWeights,
+    HeadSettings,
     apply_adaptation,
     build_task,
     count_tuning_rows,
@@ -16,9 +16,7 @@ from components.training.tuning import (
 from keras_bert.core.folders import ADAPTER_FOLDER
 from keras_bert.options.adaptation import Adaptation
 from keras_bert.options.compression import Distillation
-from keras_bert.options.data import Pooling
-from keras_bert.options.fine_tuning import Selection, StartHead
-from keras_bert.options.training import Contrast, Training
+from keras_bert.options.tables import FineTuningSettings
 
 
 @component(
@@ -30,14 +28,9 @@ def fine_tune(
     pretrained: Input[Model],
     examples: Input[TaskExamples],
     model: Output[Model],
-    pooling: Pooling | None = None,
-    normalize: bool | None = None,
-    class_weights: ClassWeights = "none",
-    start_head: StartHead = "auto",
-    training: Training = Training(),
-    selection: Selection = Selection(),
+    new_head: HeadSettings = HeadSettings(),
+    fine_tuning: FineTuningSettings = FineTuningSettings(),
     adaptation: Adaptation | None = None,
-    contrast: Contrast | None = None,
     distillation: Distillation | None = None,
 ) -> None:
     """Trains an encoder with a head on top, see `build_task`; the same arguments give the same weights.
@@ -48,17 +41,10 @@ def fine_tune(
         pretrained: a model with an encoder.
         examples: labelled rows in the same vocabulary; their test split is not read.
         model: the model for the task of the examples.
-        pooling: how the states of the tokens become one vector, for a task that needs one, see `build_task`.
-        normalize: whether the vectors of an embedding or a retrieval have length 1; None keeps the setting of the
-            pre-trained model, or is True if that model makes no vectors.
-        class_weights: the weight of each label in the loss, see `find_class_weights`.
-        start_head: how a new head starts.
-        training: how long and how to train.
-        selection: which weights of the training to keep.
+        new_head: the settings of the head.
+        fine_tuning: how long and how to train, how the head starts, and which weights to keep.
         adaptation: the adapter to train in place of the encoder's weights; None trains all weights. The adapter is
             saved in the folder `adapter`, and is merged into the model's weights if it can be.
-        contrast: the settings of the loss of retrieval, which the model keeps for its students; None for the defaults,
-            and for other tasks.
         distillation: how a teacher's answers in the examples count; None if the examples have no answers.
 
     Raises:
@@ -69,20 +55,19 @@ def fine_tune(
     from keras_bert.recipes.fit import fit_task, start_new_head
 
     description, rows = examples.features(), RecordRows(examples.path)
-    weights = find_class_weights(description, description["settings"].get("labels", []), class_weights)
-    with reproducible_scope(training.seed):
-        task = build_task(read_model(pretrained), description, pooling, contrast, normalize=normalize)
+    weights = find_class_weights(description, description["settings"].get("labels", []), fine_tuning.class_weights)
+    with reproducible_scope(fine_tuning.seed):
+        task = build_task(read_model(pretrained), description, new_head)
         with input_errors("fine_tuning: "):
-            head = start_new_head(task, rows, training, start_head, weights)
+            head = start_new_head(task, rows, fine_tuning, weights)
         trained = apply_adaptation(task, adaptation)
-        monitor = StepMonitor(examples, selection.validations, scored_after=count_tuning_rows(task, examples))
-        options = (rows, training, selection, monitor)
-        history = fit_task(task, head, *options, class_weights=weights, distillation=distillation)
+        monitor = StepMonitor(examples, fine_tuning.validations, scored_after=count_tuning_rows(task, examples))
+        history = fit_task(task, head, rows, fine_tuning, monitor, class_weights=weights, distillation=distillation)
     tune_task(task, examples)
     if task.adapter is not None and task.adapter.merges:
         task.save_adapter(model.file(ADAPTER_FOLDER))
         task.merge_adapter()
-    write_model(model, task, history, training.precision)
+    write_model(model, task, history, fine_tuning.precision)
     if head is not None:
         head.save(model.file(FROZEN_HEAD_FILE))
     model.counts |= trained

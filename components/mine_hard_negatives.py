@@ -13,7 +13,7 @@ from components.examples.row_schema import SCHEMA_FILE
 from components.sources.shared import SPLITS
 from components.training.mined_negatives import mine_rows
 from components.training.model_folder import read_model
-from components.training.tuning import build_task
+from components.training.tuning import HeadSettings, build_task
 from keras_bert.core.checks import check
 from keras_bert.options.data import Pooling, Prompts
 from keras_bert.options.fine_tuning import HardNegatives
@@ -33,7 +33,7 @@ def mine_hard_negatives(
 
     Validation and test rows do not change, so that scores with and without mined negatives can be compared.
 
-    If the model is not a retrieval model, its encoder makes vectors with `pooling`, see `build_task`.
+    If the model is not a retrieval model, its encoder makes vectors with `pooling`, see `HeadSettings`.
     """
     from keras_bert.data.records import write_features, write_records
     from keras_bert.data.schemas import TEACHER_ANSWERS
@@ -44,7 +44,7 @@ def mine_hard_negatives(
     check("mine_hard_negatives", "examples", is_retrieval, "be rows of retrieval", content["task"])
     task, rows = read_model(model), read_rows(examples, "train")
     if not isinstance(task, Retrieval):
-        task = build_task(task, content, pooling)
+        task = build_task(task, content, HeadSettings(pooling))
     assert isinstance(task, Retrieval)
     report_progress(0, 2, "searching passages")
     result = mine_rows(

@@ -5,8 +5,7 @@ from components.dsl.component import Input, Output, component
 from components.training.model_folder import read_model, write_model
 from components.training.progress import StepMonitor, reproducible_scope
 from components.training.tuning import count_tuning_rows, tune_task
-from keras_bert.options.compression import Distillation, Pruning
-from keras_bert.options.training import Training
+from keras_bert.options.tables import PruningSettings
 
 
 @component(
@@ -18,9 +17,7 @@ def prune(
     student: Input[Model],
     examples: Input[TaskExamples],
     pruned: Output[Model],
-    pruning: Pruning = Pruning(),
-    distillation: Distillation = Distillation(),
-    training: Training = Training(epochs=1.0, learning_rate=5e-5),
+    pruning: PruningSettings = PruningSettings(),
 ) -> None:
     """Sets more and more of a model's smallest weights to zero while it trains on the labels and the dense answers.
 
@@ -29,10 +26,10 @@ def prune(
     from keras_bert.data.task_batches import RecordRows
     from keras_bert.recipes.prune import prune_task
 
-    with reproducible_scope(training.seed):
+    with reproducible_scope(pruning.seed):
         task, dense = read_model(student), read_model(student).network()
         monitor = StepMonitor(examples, scored_after=count_tuning_rows(task, examples))
-        history, sparsity = prune_task(task, dense, RecordRows(examples.path), pruning, distillation, training, monitor)
+        history, sparsity = prune_task(task, dense, RecordRows(examples.path), pruning, monitor)
     tune_task(task, examples)
-    write_model(pruned, task, history, training.precision)
+    write_model(pruned, task, history, pruning.precision)
     pruned.counts["sparsity"] = round(sparsity, 4)

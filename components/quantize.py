@@ -6,9 +6,7 @@ from components.dsl.errors import input_errors
 from components.training.model_folder import read_model, write_model
 from components.training.progress import StepMonitor, reproducible_scope
 from components.training.tuning import count_tuning_rows, tune_task
-from keras_bert.options.compression import Distillation
-from keras_bert.options.quantization import Quantization
-from keras_bert.options.training import Training
+from keras_bert.options.tables import QuantizationSettings
 
 
 @component(
@@ -20,14 +18,12 @@ def quantize(
     student: Input[Model],
     examples: Input[TaskExamples],
     quantized: Output[Model],
-    quantization: Quantization = Quantization(),
-    distillation: Distillation = Distillation(),
-    training: Training | None = Training(epochs=1.0, learning_rate=2e-5),
+    quantization: QuantizationSettings = QuantizationSettings(),
 ) -> None:
     """Trains a model with quantized weights and activations on the labels and on the float model's answers.
 
-    The float model is also the teacher of the quantized one; pruned weights stay zero. Without a training, the
-    quantization is post-training, with the ranges of training rows. `quantization.json` has the recipe and the ranges
+    The float model is also the teacher of the quantized one; pruned weights stay zero. Post-training
+    quantization only measures the ranges of training rows. `quantization.json` has the recipe and the ranges
     of the activations.
 
     Raises:
@@ -36,12 +32,12 @@ def quantize(
     from keras_bert.data.task_batches import RecordRows
     from keras_bert.recipes.quantize import quantize_task, start_quantization
 
-    plan, rows = training or Training(), RecordRows(examples.path)
-    with reproducible_scope(plan.seed):
+    rows = RecordRows(examples.path)
+    with reproducible_scope(quantization.seed):
         task, float_network = read_model(student), read_model(student).network()
         with input_errors(f"quantization, recipe {quantization.recipe}: "):
-            aware = start_quantization(task, rows, quantization, plan)
+            aware = start_quantization(task, rows, quantization)
         monitor = StepMonitor(examples, scored_after=count_tuning_rows(task, examples))
-        history = quantize_task(task, aware, float_network, rows, quantization, distillation, training, monitor)
+        history = quantize_task(task, aware, float_network, rows, quantization, monitor)
     tune_task(task, examples)
-    write_model(quantized, task, history, plan.precision)
+    write_model(quantized, task, history, "float32" if quantization.post_training else quantization.precision)

@@ -8,9 +8,10 @@ from components.dsl.artifact import Artifact
 from components.dsl.component import Handle, Node
 from components.examples.row_traits import RowTraits
 from components.examples.source_rows import AnySource
+from keras_bert.options.tables import FineTuningSettings
 from pipeline.nodes import Start
 from pipeline.proposal import Proposal, Setting
-from pipeline.settings.schema import FineTuningSettings, Settings
+from pipeline.settings.schema import Settings
 
 T = TypeVar("T")
 # Fine-tunes a teacher of the first seed on other rows; the name ends the names of its nodes.

@@ -15,10 +15,9 @@ from components.label_with_teacher import label_with_teacher
 from components.prune import prune
 from components.quantize import quantize
 from components.sources.text import TextSource
-from components.training.tuning import VectorSettings
-from keras_bert.options.compression import Distillation, Imitation, Pruning, StateImitation, TeacherLabels
-from keras_bert.options.fine_tuning import Selection
-from keras_bert.options.quantization import Quantization
+from components.training.tuning import HeadSettings
+from keras_bert.options.compression import Distillation, StateImitation, TeacherLabels
+from keras_bert.options.training import Training
 from pipeline.capabilities import enabled_capabilities
 from pipeline.nodes import Start, append_name, append_seed, seeded
 from pipeline.settings.schema import Settings, select_fields
@@ -113,36 +112,20 @@ class Chain:
         settings = self._settings
         if last == "student":
             has_teacher_answers = learns_from_column(settings)
-            vectors = VectorSettings(settings.pooling, settings.contrast, settings.normalize)
             return distill(
                 teacher=self._start.model if has_teacher_answers else self.model(below),
-                untrained=vectors if has_teacher_answers else None,
+                new_head=_head_of(settings) if has_teacher_answers else None,
                 examples=self.student_rows(),
                 shape=settings.student,
                 general_student=self._start.student,
-                distillation=select_fields(settings.distillation, Distillation),
-                imitation=select_fields(settings.distillation, Imitation),
-                training=seeded(settings.distillation, self._seed),
+                distillation=seeded(settings.distillation, self._seed),
             )
         model = self.model(below)
         if last == "pruning":
             assert settings.pruning is not None
-            return prune(
-                student=model,
-                examples=self._rows,
-                pruning=select_fields(settings.pruning, Pruning),
-                distillation=select_fields(settings.pruning, Distillation),
-                training=seeded(settings.pruning, self._seed),
-            )
-        quantization = settings.quantization
-        assert quantization is not None
-        return quantize(
-            student=model,
-            examples=self._rows,
-            quantization=select_fields(quantization, Quantization),
-            distillation=select_fields(quantization, Distillation),
-            training=None if quantization.post_training else seeded(quantization, self._seed),
-        )
+            return prune(student=model, examples=self._rows, pruning=seeded(settings.pruning, self._seed))
+        assert settings.quantization is not None
+        return quantize(student=model, examples=self._rows, quantization=seeded(settings.quantization, self._seed))
 
     def _add_name(self, node: Node, below: Sequence[Stage]) -> Node:
         append_name(node, *(below if self._name_by_stage else ()), self._label)
@@ -169,20 +152,18 @@ def wire_fine_tuning(settings: Settings, start: Start, rows: Handle[TaskExamples
         node = capability.wire_teacher(own_table, settings, start, rows, seed, label)
         if node is not None:
             return node
-    table = settings.fine_tuning
     return fine_tune(
         pretrained=start.model,
         examples=rows,
-        pooling=settings.pooling,
-        class_weights=table.class_weights,
-        start_head=table.start_head,
+        new_head=_head_of(settings),
+        fine_tuning=seeded(settings.fine_tuning, seed),
         adaptation=settings.adaptation,
-        contrast=settings.contrast,
-        normalize=settings.normalize,
-        training=seeded(table, seed),
-        selection=select_fields(table, Selection),
         distillation=select_fields(settings.distillation, Distillation) if settings.has_teacher_answers() else None,
     )
+
+
+def _head_of(settings: Settings) -> HeadSettings:
+    return HeadSettings(settings.pooling, settings.contrast, settings.normalize)
 
 
 def labels_rows(settings: Settings) -> bool:
@@ -213,7 +194,7 @@ def with_student(settings: Settings, start: Start, task: str = "") -> Start:
         texts=append_name(ingested, task).output(TextExamples),
         shape=settings.student,
         imitation=select_fields(table, StateImitation),
-        training=seeded(table, 0),
+        training=select_fields(table, Training),
     )
     return start._replace(student=append_name(node, task).output(Model))
 

@@ -1,11 +1,14 @@
 """Nodes of a pipeline: their names, the seeds of their trainings, and those that fine-tuning starts from."""
 
-from typing import NamedTuple
+import dataclasses
+from typing import NamedTuple, TypeVar
 
 from components.artifacts.standard import Corpus, LabelledRows, Model, Vocabulary
 from components.dsl.component import Handle, Node
 from keras_bert.options.training import Training
-from pipeline.settings.schema import DistillationSettings, PretrainingSettings, Settings, select_fields
+from pipeline.settings.schema import Settings
+
+T = TypeVar("T", bound=Training)
 
 
 class Start(NamedTuple):
@@ -25,9 +28,9 @@ class Start(NamedTuple):
     rows: Handle[LabelledRows] | None = None
 
 
-def seeded(settings: Training | DistillationSettings | PretrainingSettings, seed: int) -> Training:
-    """The training options of a table for the seed of this number, counted from 0."""
-    return Training(**{**vars(select_fields(settings, Training)), "seed": settings.seed + seed})
+def seeded(settings: T, seed: int) -> T:
+    """The settings of a training for the seed of this number, counted from 0."""
+    return dataclasses.replace(settings, seed=settings.seed + seed)
 
 
 def append_seed(settings: Settings, seed: int, node: Node) -> Node:

@@ -50,7 +50,7 @@ from pipeline.chains import (
     wire_fine_tuning,
     with_student,
 )
-from pipeline.nodes import Start, append_name, append_seed, seeded
+from pipeline.nodes import Start, append_name, append_seed
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.settings.changes import list_changes
 from pipeline.settings.schema import Settings, select_fields
@@ -180,7 +180,7 @@ def cost_pipeline(
         start = _start(settings)
         return Pipeline(settings.name, [start.model.node, *_rows_of_tasks(start.vocabulary, None, tasks)]), None
     data = _pretraining_data(settings)
-    training = seeded(settings.pretraining, 0)
+    training = select_fields(settings.pretraining, Training)
     counted = Training(batch_size=training.batch_size, accumulation=training.accumulation)
     node = measure_step(
         examples=data.rows,
@@ -328,7 +328,7 @@ def _start(settings: Settings) -> Start:
         vocabulary=data.vocabulary,
         start=data.start,
         encoder=_shape(settings),
-        training=seeded(settings.pretraining, 0),
+        training=select_fields(settings.pretraining, Training),
         short_steps=settings.pretraining_rows.short_steps,
         validations=settings.pretraining.validations,
         **_objective(settings),

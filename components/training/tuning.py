@@ -4,13 +4,14 @@ import dataclasses
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from components.artifacts.standard import TaskExamples
 from components.dsl.errors import InputError, input_errors, nearest
 from components.examples.registry import TASK_ROWS, read_rows
 from keras_bert.options.adaptation import Adaptation
 from keras_bert.options.data import Pooling
+from keras_bert.options.tables import ClassWeights
 from keras_bert.options.training import Contrast
 
 if TYPE_CHECKING:
@@ -18,12 +19,19 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ClassWeights = Literal["none", "balanced"] | dict[str, float]
-
 
 @dataclasses.dataclass(frozen=True)
-class VectorSettings:
-    """The settings of a new head that makes vectors of texts, see `build_task`."""
+class HeadSettings:
+    """The settings of a new head.
+
+    Attributes:
+        pooling: how the states of the tokens become one vector, for a task that needs one; None for the pooling of the
+            pre-trained model, or for the mean if it has none.
+        contrast: the settings of the loss of retrieval, which the model keeps for its students; None for the defaults,
+            and for other tasks.
+        normalize: whether the vectors of an embedding or a retrieval have length 1; None keeps the setting of the
+            pre-trained model, or is True if that model makes no vectors.
+    """
 
     pooling: Pooling | None = None
     contrast: Contrast | None = None
@@ -31,18 +39,14 @@ class VectorSettings:
 
 
 def build_task(
-    initial: "Task",
-    description: Mapping[str, Any],
-    pooling: Pooling | None,
-    contrast: Contrast | None = None,
-    **vectors: Any,
+    initial: "Task", description: Mapping[str, Any], head: HeadSettings = HeadSettings(), **vectors: Any
 ) -> "Task":
     """The task of the examples on an encoder, see `retarget_task`."""
     from keras_bert.recipes.retarget import retarget_task
 
-    name = description["task"]
+    name, vectors = description["task"], {"normalize": head.normalize, **vectors}
     with input_errors(f"the encoder cannot learn {name} from these rows: "):
-        return retarget_task(initial, name, description["settings"], pooling, contrast, **vectors)
+        return retarget_task(initial, name, description["settings"], head.pooling, head.contrast, **vectors)
 
 
 def apply_adaptation(task: "Task", adaptation: Adaptation | None) -> dict[str, float]:

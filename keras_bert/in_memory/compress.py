@@ -23,6 +23,7 @@ from keras_bert.in_memory.fit import (
 )
 from keras_bert.options.compression import Distillation, Imitation, Pruning, Student
 from keras_bert.options.quantization import Quantization, RecipeName
+from keras_bert.options.tables import DistillationSettings, PruningSettings, QuantizationSettings
 from keras_bert.options.training import Training
 from keras_bert.recipes.distill import distill_student, distillation_objective
 from keras_bert.recipes.prune import prune_task
@@ -98,9 +99,10 @@ def distill(
             small.pairs = pairs is not None
         if small.label_name in rows:
             small.start_scale(rows[small.label_name], rows)
-        objective = distillation_objective(teacher, small, source, distillation, imitation, plan)
+        settings = DistillationSettings(**vars(plan), **vars(distillation), **vars(imitation))
+        objective = distillation_objective(teacher, small, source, settings)
         options = {"is_copied": copied > 0, "is_trained": is_trained}
-        distill_student(teacher, small, objective, source, imitation, plan, ProgressBar(verbose), **options)
+        distill_student(teacher, small, objective, source, settings, ProgressBar(verbose), **options)
     return small
 
 
@@ -133,7 +135,8 @@ def prune(
     rows, distillation = _read_rows(task, data, pairs, distillation)
     source, network = _source_of(task, rows, plan), task.network()
     with task._attached(None), _unchanged_if_failed(network) as teacher:
-        prune_task(task, teacher, source, pruning, distillation, plan, ProgressBar(verbose))
+        settings = PruningSettings(**vars(plan), **vars(distillation), **vars(pruning))
+        prune_task(task, teacher, source, settings, ProgressBar(verbose))
 
 
 def quantize(
@@ -167,13 +170,13 @@ def quantize(
     unused = sorted(training.keys() - _USED_WITHOUT_TRAINING) if post_training else []
     check("quantize", "post_training", not unused, f"be False for {', '.join(unused)}, as it trains nothing", True)
     plan = _check_float(task, "quantized", _QUANTIZATION_RATE, training)
-    settings = quantization or Quantization(recipe=recipe)
     rows, distillation = _read_rows(task, data, pairs, distillation)
+    chosen = {**vars(plan), **vars(distillation), **vars(quantization or Quantization(recipe=recipe))}
+    settings = QuantizationSettings(**chosen, post_training=post_training)
     source, network = _source_of(task, rows, None if post_training else plan), task.network()
     with task._attached(None), _unchanged_if_failed(network) as teacher:
-        aware = start_quantization(task, source, settings, plan)
-        options = (settings, distillation, None if post_training else plan, ProgressBar(verbose))
-        quantize_task(task, aware, teacher, source, *options)
+        aware = start_quantization(task, source, settings)
+        quantize_task(task, aware, teacher, source, settings, ProgressBar(verbose))
 
 
 def _check_float(task: Task, use: str, learning_rate: float, training: dict[str, Any]) -> Training:

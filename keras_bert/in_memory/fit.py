@@ -16,7 +16,8 @@ from keras_bert.data.schemas import list_feature
 from keras_bert.models.encoder import config_of
 from keras_bert.objectives.base import means
 from keras_bert.options.compression import Distillation
-from keras_bert.options.fine_tuning import Selection, StartHead
+from keras_bert.options.fine_tuning import StartHead
+from keras_bert.options.tables import FineTuningSettings
 from keras_bert.options.training import RETRIEVAL_RATE, Training, suggest_epochs, suggest_rates
 from keras_bert.recipes.fit import fit_task, start_new_head, tune_task
 from keras_bert.tasks.base import Task
@@ -81,14 +82,14 @@ def fit(
     check_trainable(task, "trained")
     check("fit", "start_head", start_head in get_args(StartHead), f"be one of {get_args(StartHead)}", start_head)
     arguments, pairs = read_columns(task, data, pairs)
-    settings = suggest_training(task, len(arguments[0]), **training)
+    plan = suggest_training(task, len(arguments[0]), **training)
     if probabilities is None:
         rows = read_rows(task, arguments, pairs)
     else:
         rows = read_rows_with_answers(task, arguments, pairs, probabilities)
     learned, held_out, first = _hold_out(task, rows, arguments, validation_split)
     for part in (learned, held_out) if validation_split else (learned,):
-        check_learnable(task, part, settings)
+        check_learnable(task, part, plan)
     source = ArrayRows(task.name, learned, task.max_length, held_out if validation_split else None)
     if task.second_text == "optional":
         task.pairs = pairs is not None
@@ -97,14 +98,18 @@ def fit(
     with restored_head(task) as before, task._attached(task.adapter):
         if task.label_name in rows:
             task.start_scale(learned[task.label_name], learned)
-        head = start_new_head(task, source, settings, start_head, weights)
+        epochs = plan.count_steps(source.count) * plan.batch_size / source.count
+        settings = FineTuningSettings(
+            **vars(plan),
+            keep="best" if validation_split else "last",
+            validations=max(1, round(epochs)),
+            start_head=start_head,
+        )
+        head = start_new_head(task, source, settings, weights)
         if validation_split:
             before.clear()  # after an error the task has the best weights so far
-        epochs = settings.count_steps(source.count) * settings.batch_size / source.count
-        selection = Selection(keep="best" if validation_split else "last", validations=max(1, round(epochs)))
-        monitor, answers = ProgressBar(verbose, selection.validations), None if probabilities is None else distillation
-        options = (source, settings, selection, monitor)
-        history = fit_task(task, head, *options, class_weights=weights, distillation=answers)
+        monitor, answers = ProgressBar(verbose, settings.validations), None if probabilities is None else distillation
+        history = fit_task(task, head, source, settings, monitor, class_weights=weights, distillation=answers)
         if validation_split and task.tunes:
             tune_task(task, *(column[first:] for column in (*arguments, *([] if pairs is None else [pairs]))))
     return History(history)

@@ -5,8 +5,7 @@ import keras
 from keras_bert.compress.imitation import ImitationObjective
 from keras_bert.objectives.base import Objective
 from keras_bert.objectives.distillation import DistillationObjective
-from keras_bert.options.compression import Distillation, Imitation
-from keras_bert.options.training import Training
+from keras_bert.options.tables import DistillationSettings
 from keras_bert.recipes.train import BatchedRows, Monitor, train
 from keras_bert.tasks.base import Task
 from keras_bert.training.history import Entry
@@ -16,23 +15,18 @@ from keras_bert.training.trainer import validation_rows
 
 
 def distillation_objective(
-    teacher: Task,
-    student: Task,
-    rows: BatchedRows,
-    distillation: Distillation,
-    imitation: Imitation,
-    training: Training,
+    teacher: Task, student: Task, rows: BatchedRows, settings: DistillationSettings
 ) -> tuple[keras.Model, Objective]:
     """The model to train and its objective; with an imitation, the model contains student and teacher.
 
     Raises FieldError if a loss of the imitation does not fit the models.
     """
     task, network = student.objective(), student.network()
-    if not imitation.is_on:
-        return network, DistillationObjective(task, None if rows.has_answers else teacher.network(), distillation)
+    if not settings.is_on:
+        return network, DistillationObjective(task, None if rows.has_answers else teacher.network(), settings)
     models = (network, teacher.network())
-    with seeded_weights(training.seed):
-        objective = ImitationObjective(task, *models, distillation, imitation, has_answers=rows.has_answers)
+    with seeded_weights(settings.seed):
+        objective = ImitationObjective(task, *models, settings, settings, has_answers=rows.has_answers)
     return objective.joint, objective
 
 
@@ -41,8 +35,7 @@ def distill_student(
     student: Task,
     objective: tuple[keras.Model, Objective],
     rows: BatchedRows,
-    imitation: Imitation,
-    training: Training,
+    settings: DistillationSettings,
     monitor: Monitor,
     *,
     is_copied: bool,
@@ -55,12 +48,12 @@ def distill_student(
     """
     has_learnt_head = is_copied and is_trained
     # With an imitation, vectors move towards the teacher's, which the copied head knows.
-    if not (imitation.is_on and has_learnt_head):
-        shuffled = rows.training_batches(validation_rows(rows.max_length), training.seed)
+    if not (settings.is_on and has_learnt_head):
+        shuffled = rows.training_batches(validation_rows(rows.max_length), settings.seed)
         fit_head(student, shuffled, teacher=teacher if is_trained else None, is_copied=has_learnt_head)
     network, last = objective
-    steps = training.count_steps(rows.count)
+    steps = settings.count_steps(rows.count)
     phases = [(last, steps)]
-    if isinstance(last, ImitationObjective) and (first := imitation.count_intermediate_steps(steps)):
+    if isinstance(last, ImitationObjective) and (first := settings.count_intermediate_steps(steps)):
         phases = [(last.without_answers(), first), (last, steps - first)]
-    return train(student, network, phases, rows, training, monitor)
+    return train(student, network, phases, rows, settings, monitor)

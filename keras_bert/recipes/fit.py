@@ -8,8 +8,7 @@ from keras_bert.compress.quantization_parameters import quantized_activations
 from keras_bert.objectives.base import Objective
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.compression import Distillation
-from keras_bert.options.fine_tuning import Selection, StartHead
-from keras_bert.options.training import Training
+from keras_bert.options.tables import FineTuningSettings
 from keras_bert.recipes.train import BatchedRows, Monitor, train
 from keras_bert.tasks.base import Task
 from keras_bert.training.history import Entry
@@ -19,27 +18,22 @@ from keras_bert.training.trainer import validation_rows
 
 
 def start_new_head(
-    task: Task,
-    rows: BatchedRows,
-    training: Training,
-    how: StartHead = "auto",
-    class_weights: Sequence[float] | None = None,
+    task: Task, rows: BatchedRows, settings: FineTuningSettings, class_weights: Sequence[float] | None = None
 ) -> FittedHead | None:
     """Draws a new head by the seed and starts it, see `keras_bert.training.new_head.fit_head`; a trained head stays."""
     if not has_drawn_head(task):
         task.drawn_weights = {}
         return None
-    draw_head(task, training.seed)
-    shuffled = rows.training_batches(validation_rows(rows.max_length), training.seed)
-    return fit_head(task, shuffled, how, class_weights)
+    draw_head(task, settings.seed)
+    shuffled = rows.training_batches(validation_rows(rows.max_length), settings.seed)
+    return fit_head(task, shuffled, settings.start_head, class_weights)
 
 
 def fit_task(
     task: Task,
     head: FittedHead | None,
     rows: BatchedRows,
-    training: Training,
-    selection: Selection,
+    settings: FineTuningSettings,
     monitor: Monitor,
     *,
     class_weights: Sequence[float] | None = None,
@@ -57,12 +51,12 @@ def fit_task(
     history = train(
         task,
         network,
-        [(objective, training.count_steps(rows.count))],
+        [(objective, settings.count_steps(rows.count))],
         rows,
-        training,
+        settings,
         monitor,
-        select=task.selected_by if selection.keep == "best" else None,
-        patience=selection.patience,
+        select=task.selected_by if settings.keep == "best" else None,
+        patience=settings.patience,
         compare_start=not is_random,
         after_step=keep_zeros(network) if task.adapter is None else None,
     )

@@ -4,21 +4,14 @@ import keras
 
 from keras_bert.compress.prune import MagnitudePruning
 from keras_bert.objectives.distillation import DistillationObjective
-from keras_bert.options.compression import Distillation, Pruning
-from keras_bert.options.training import Training
+from keras_bert.options.tables import PruningSettings
 from keras_bert.recipes.train import BatchedRows, Monitor, train
 from keras_bert.tasks.base import Task
 from keras_bert.training.history import Entry
 
 
 def prune_task(
-    task: Task,
-    dense: keras.Model,
-    rows: BatchedRows,
-    pruning: Pruning,
-    distillation: Distillation,
-    training: Training,
-    monitor: Monitor,
+    task: Task, dense: keras.Model, rows: BatchedRows, settings: PruningSettings, monitor: Monitor
 ) -> tuple[list[Entry], float]:
     """Sets more and more of a task's smallest weights to zero while it learns from labels and from its dense copy.
 
@@ -26,11 +19,11 @@ def prune_task(
     """
     if task.adapter is not None:
         task.adapter.thaw()
-    network, steps = task.network(), training.count_steps(rows.count)
-    masks = MagnitudePruning(network, pruning, steps)
-    phases = [(DistillationObjective(task.objective(), dense, distillation), steps)]
+    network, steps = task.network(), settings.count_steps(rows.count)
+    masks = MagnitudePruning(network, settings, steps)
+    phases = [(DistillationObjective(task.objective(), dense, settings), steps)]
     variables, after_step = masks.variables(), masks.after_step
-    history = train(task, network, phases, rows, training, monitor, variables=variables, after_step=after_step)
+    history = train(task, network, phases, rows, settings, monitor, variables=variables, after_step=after_step)
     # A running mean of the weights holds values from before the last masks.
     masks.after_step(steps + 1)
     return history, masks.sparsity()

@@ -9,6 +9,7 @@ from components.sources.questions import QuestionSource
 from components.sources.retrieval import RetrievalSource
 from components.sources.text import TextSource
 from keras_bert.options.compression import OF_EMBEDDINGS
+from keras_bert.options.tables import DistillationSettings, QuantizationSettings, TrainingWithTeacher
 from pipeline.capabilities import CAPABILITIES, enabled_capabilities
 from pipeline.job.examples import check_examples
 from pipeline.settings.contrast import check_contrast
@@ -16,7 +17,7 @@ from pipeline.settings.graphs import check_float_layers, check_shapes, check_siz
 from pipeline.settings.page import check_page
 from pipeline.settings.pretraining import check_pretraining
 from pipeline.settings.runtimes import check_models_of_runtimes, check_runtimes
-from pipeline.settings.schema import DistillationSettings, QuantizationSettings, Settings, TrainingWithTeacher
+from pipeline.settings.schema import Settings
 
 # Table or key -> the table without which it would be read by no step.
 _NEEDS = {

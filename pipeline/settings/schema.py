@@ -32,12 +32,12 @@ from keras_bert.core.config import EncoderShape
 from keras_bert.core.validation import STRICT, OpenShare, validated_dataclass
 from keras_bert.families.registry import AnyVariant
 from keras_bert.options.adaptation import Adaptation
-from keras_bert.options.compression import Distillation, Imitation, Pruning, Student, TeacherLabels
+from keras_bert.options.compression import Student, TeacherLabels
 from keras_bert.options.data import Pooling, Prompts, VocabularyKind
 from keras_bert.options.export import Export
-from keras_bert.options.fine_tuning import HardNegatives, Selection, StartHead
+from keras_bert.options.fine_tuning import HardNegatives
 from keras_bert.options.pretraining import Generator, Masking, PretrainingRows
-from keras_bert.options.quantization import Quantization
+from keras_bert.options.tables import DistillationSettings, FineTuningSettings, PruningSettings, QuantizationSettings
 from keras_bert.options.training import Contrast, Precision, Training
 from pipeline.machine import Machine
 from pipeline.settings.general_distillation import GeneralDistillationSettings
@@ -46,7 +46,6 @@ T = TypeVar("T")
 
 # Tags of the kinds of data. Pydantic adds them to the location of an error; no key of a table equals a tag.
 OWN, BUILT_IN = "<own>", "<built in>"
-_NAMED, _TABLE = "<named>", "<table>"
 # The maximum number of tokens of an input, as in the released models with the longest inputs.
 MAX_LENGTH = 8192
 # The maximum number of characters of a folder's name.
@@ -144,72 +143,6 @@ class PretrainingSettings(Training):
     learning_rate: pydantic.PositiveFloat = 1e-4
     precision: Precision = "auto"
     validations: pydantic.PositiveInt = VALIDATIONS
-
-
-def _choose_weights(value: Any) -> str:
-    return _TABLE if isinstance(value, dict) else _NAMED
-
-
-@validated_dataclass
-class FineTuningSettings(Training, Selection):
-    """Settings of fine-tuning, validation and class weights.
-
-    Attributes:
-        class_weights: weights of labels in the loss: `none`, `balanced` by label counts, or a table of weights by
-            label; other labels have weight 1.
-        start_head: how a new head starts. `fitted`: at its optimum on the vectors of the encoder before the training, a
-            logistic or a ridge regression on up to 4,096 rows; `random`; `auto`: fitted where this saves at least 15 %
-            of the loss of constant answers on rows left out, else random.
-    """
-
-    precision: Precision = "auto"
-    class_weights: Annotated[
-        Annotated[Literal["none", "balanced"], pydantic.Tag(_NAMED)]
-        | Annotated[dict[str, float], pydantic.Tag(_TABLE)],
-        pydantic.Discriminator(_choose_weights),
-    ] = "none"
-    start_head: StartHead = "auto"
-
-
-@validated_dataclass
-class TrainingWithTeacher(Training, Distillation):
-    """Settings of a training on the outputs of a teacher."""
-
-    learning_rate: pydantic.PositiveFloat = 1e-4
-    precision: Precision = "auto"
-
-
-@validated_dataclass
-class DistillationSettings(TrainingWithTeacher, Imitation):
-    """Settings of the distillation of a teacher into a student.
-
-    Attributes:
-        teachers: the teachers of a student: its `own`, or those of all `seeds`, whose mean probabilities one student
-            learns.
-    """
-
-    teachers: Literal["own", "seeds"] = "own"
-
-
-@validated_dataclass
-class PruningSettings(TrainingWithTeacher, Pruning):
-    """Settings of pruning, and of the training of the remaining weights."""
-
-    epochs: pydantic.PositiveFloat = 1.0
-    learning_rate: pydantic.PositiveFloat = 5e-5
-
-
-@validated_dataclass
-class QuantizationSettings(TrainingWithTeacher, Quantization):
-    """Settings of quantization and of quantization-aware training, in which the float model is the teacher.
-
-    Attributes:
-        post_training: whether the model is quantized without training; keys of the training must be left out.
-    """
-
-    epochs: pydantic.PositiveFloat = 1.0
-    learning_rate: pydantic.PositiveFloat = 2e-5
-    post_training: bool = False
 
 
 @validated_dataclass
@@ -349,6 +282,6 @@ class Settings(pydantic.BaseModel):
 
 
 def select_fields(settings: Any, kind: type[T]) -> T:
-    """The fields of a base class in a table: with all fields, a step would run again if one that it ignores changes."""
+    """The fields of a base class in a table that several steps read: each runs again only if one of its own changes."""
     fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     return kind(**fields)

@@ -1,5 +1,6 @@
 """The capability `few_shot`: its checks, and the steps that make the teacher."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,11 +11,12 @@ from components.examples.registry import TASK_ROWS
 from components.examples.row_traits import RowTraits
 from components.examples.source_rows import AnySource
 from components.fine_tune import fine_tune
-from keras_bert.options.fine_tuning import Selection
+from components.training.tuning import HeadSettings
+from keras_bert.options.tables import FineTuningSettings
 from pipeline.capability import Capability
 from pipeline.nodes import Start, append_name, append_seed, seeded
 from pipeline.proposal import RECIPE, Proposal, Setting, SettingsTable, propose_class_weights
-from pipeline.settings.schema import FineTuningSettings, Settings, select_fields
+from pipeline.settings.schema import Settings
 from plugins.few_shot.fit_head import fit_head
 from plugins.few_shot.options import FewShot
 from plugins.few_shot.pair_examples import pair_examples
@@ -108,9 +110,8 @@ class FewShotCapability(Capability[FewShot]):
             tuned = fine_tune(
                 pretrained=start.model,
                 examples=pairs.output(TaskExamples),
-                pooling="mean",
-                training=training,
-                selection=select_fields(tuning, Selection),
+                new_head=HeadSettings("mean"),
+                fine_tuning=dataclasses.replace(training, class_weights="none", start_head="auto"),
             )
             encoder = append_seed(settings, seed, append_name(tuned, label)).output(Model)
         return fit_head(

@@ -6,9 +6,10 @@ from components.dsl.errors import input_errors
 from components.examples.registry import read_rows
 from components.examples.texts import split_texts
 from components.training.model_folder import read_model, write_model
-from components.training.tuning import ClassWeights, build_task, find_class_weights, tune_task
+from components.training.tuning import HeadSettings, build_task, find_class_weights, tune_task
 from keras_bert.core.checks import check
 from keras_bert.options.data import Pooling
+from keras_bert.options.tables import ClassWeights
 from plugins.few_shot.paired_rows import PAIRED_TASKS
 
 
@@ -39,7 +40,7 @@ def fit_head(
     rule = f"be rows of {' or '.join(PAIRED_TASKS)}"
     check("fit_head", "examples", description["task"] in PAIRED_TASKS, rule, description["task"])
     weights = find_class_weights(description, description["settings"].get("labels", []), class_weights)
-    task = build_task(read_model(encoder), description, pooling)
+    task = build_task(read_model(encoder), description, HeadSettings(pooling))
     assert isinstance(task, Classification | MultiLabelClassification)
     rows = read_rows(examples, "train")
     texts, seconds = split_texts(rows)

@@ -8,8 +8,9 @@ from components.dsl.errors import InputError
 from keras_bert.core.config import EncoderConfig
 from keras_bert.options.compression import Student
 from keras_bert.options.quantization import RecipeName, undivided_inputs
+from keras_bert.options.tables import QuantizationSettings
 from pipeline.settings.runtimes import check_runtimes
-from pipeline.settings.schema import FittedVocabulary, QuantizationSettings, Settings
+from pipeline.settings.schema import FittedVocabulary, Settings
 from plugins.search.artifacts import SearchBounds
 
 # From the most to the least precise: no recipe keeps more than the ones before it.

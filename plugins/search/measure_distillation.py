@@ -9,8 +9,8 @@ from components.dsl.errors import input_errors, table_errors
 from components.dsl.step_folders import report_progress
 from components.training.model_folder import read_model
 from components.training.progress import reproducible_scope
-from keras_bert.options.compression import Distillation, Imitation, Student
-from keras_bert.options.training import Training
+from keras_bert.options.compression import Student
+from keras_bert.options.tables import DistillationSettings
 from plugins.search.artifacts import TrainingCost, TrainingTimes
 
 if TYPE_CHECKING:
@@ -31,15 +31,13 @@ def measure_distillation(
     examples: Input[TaskExamples],
     cost: Output[TrainingCost],
     shape: Student,
-    distillation: Distillation = Distillation(),
-    imitation: Imitation = Imitation(),
-    training: Training = Training(),
+    distillation: DistillationSettings = DistillationSettings(),
 ) -> None:
     """Times the first steps that `distill` would make; the student is thrown away.
 
     Seconds depend on this machine and its present load: the step runs once, and equal inputs reuse its result.
 
-    The length of `training` does not matter.
+    The length of the training does not matter.
 
     Raises:
         InputError: the teacher, the shape and the losses do not fit each other, see `distill`.
@@ -50,15 +48,16 @@ def measure_distillation(
     from keras_bert.training.step import TrainingStep
 
     started, rows = time.perf_counter(), RecordRows(examples.path)
-    with reproducible_scope(training.seed):
+    with reproducible_scope(distillation.seed):
         teacher_task = read_model(teacher)
         with input_errors("student: "):
-            student, _ = make_student(teacher_task, shape, rows, training)
+            student, _ = make_student(teacher_task, shape, rows, distillation)
         with table_errors("distillation"):
-            objective = distillation_objective(teacher_task, student, rows, distillation, imitation, training)
-        step_of_student = TrainingStep(*objective, training, _STEPS)
+            objective = distillation_objective(teacher_task, student, rows, distillation)
+        trained = TrainingStep(*objective, distillation, _STEPS)
     ready = time.perf_counter()
-    step, steps = _steady([*_times(step_of_student, rows.training_batches(training.micro_batch_size, training.seed))])
+    batches = rows.training_batches(distillation.micro_batch_size, distillation.seed)
+    step, steps = _steady([*_times(trained, batches)])
     begin = time.perf_counter() - started - step * steps
     cost.write(TrainingTimes(step, steps, begin, examples.features()["counts"]))
     cost.counts = {"step": step, "building": ready - started}

@@ -11,7 +11,6 @@ from components.dsl.artifact import Artifact
 from components.dsl.component import Handle
 from components.fit_vocabulary import fit_vocabulary
 from components.measure_latency import measure_latency
-from keras_bert.options.compression import Distillation, Imitation
 from keras_bert.options.quantization import Quantization
 from pipeline.chains import Chain, Stage, enabled_stages
 from pipeline.nodes import Start, append_name, append_seed, seeded
@@ -145,10 +144,8 @@ class StudentWiring:
             teacher=self._whole[0].teacher,
             examples=self._chains[0].student_rows(),
             shape=grid.shape(candidate),
-            distillation=select_fields(distillation, Distillation),
-            imitation=select_fields(distillation, Imitation),
             # The length does not matter for the time of a step, and a constant one lets searches share the result.
-            training=dataclasses.replace(seeded(distillation, 0), steps=None, epochs=1.0),
+            distillation=dataclasses.replace(seeded(distillation, 0), steps=None, epochs=1.0),
         )
         return node.output(TrainingCost)
 

@@ -11,12 +11,13 @@ from components.dsl.artifact import Artifact
 from components.dsl.component import Handle
 from components.objects.mirror import display_path
 from components.training.progress import VALIDATIONS, training_work
+from keras_bert.options.tables import QuantizationSettings
 from keras_bert.options.training import Training
 from pipeline.nodes import seeded
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunFailedError, RunResult
 from pipeline.pipelines import pipeline_of
-from pipeline.settings.schema import QuantizationSettings, Settings
+from pipeline.settings.schema import Settings
 from pipeline.views.pareto_plot import front_of
 from plugins.search.budget import SearchBudget
 from plugins.search.candidates import Candidate, Grid

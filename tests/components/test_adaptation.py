@@ -19,10 +19,10 @@ from keras_bert.models.encoder import input_names
 from keras_bert.options.adaptation import Adapters, Bias, Lora, Prompt
 from keras_bert.options.compression import Student
 from keras_bert.options.export import Export
-from keras_bert.options.fine_tuning import Selection
+from keras_bert.options.tables import DistillationSettings, FineTuningSettings, QuantizationSettings
 from keras_bert.options.training import Training
 from tests.components import tuning_job
-from tests.components.tuning_job import Line
+from tests.components.tuning_job import Line, table
 from tests.samples import long_but
 
 Lines = Callable[[str], Line]
@@ -49,7 +49,7 @@ def pretrained(tmp_path_factory):
 
 def tune(pretrained, line, folder, adaptation):
     model = Model(folder)
-    given = {"pretrained": pretrained, "examples": line.examples, "training": TRAINING, "selection": Selection()}
+    given = {"pretrained": pretrained, "examples": line.examples, "fine_tuning": table(FineTuningSettings, TRAINING)}
     fine_tune.run(**given, model=model, adaptation=adaptation)
     return model
 
@@ -87,12 +87,17 @@ def test_an_adapter_that_cannot_be_merged_goes_into_the_files(line, pretrained, 
     examples = line("classification").examples
     model = tune(pretrained, line("classification"), tmp_path / "model", kind)
     student, quantized, edge = Model(tmp_path / "student"), Model(tmp_path / "quantized"), EdgeModel(tmp_path / "edge")
-    distill.run(teacher=model, examples=examples, student=student, shape=Student(num_layers=1), training=TRAINING)
+    distill.run(
+        teacher=model,
+        examples=examples,
+        student=student,
+        shape=Student(num_layers=1),
+        distillation=table(DistillationSettings, TRAINING),
+    )
     assert student.counts["layers_from_teacher"] == 1
     assert read_model(student).adapter is None
-    quantize.run(
-        student=model, examples=examples, quantized=quantized, quantization=tuning_job.QUANTIZATION, training=TRAINING
-    )
+    rounding = table(QuantizationSettings, TRAINING, tuning_job.QUANTIZATION)
+    quantize.run(student=model, examples=examples, quantized=quantized, quantization=rounding)
     export_model.run(model=quantized, examples=examples, edge=edge, export=Export(lengths=(16,)))
     task = read_model(quantized)
     assert task.adapter is not None

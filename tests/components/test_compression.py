@@ -19,9 +19,11 @@ from components.scoring.registry import TASK_SCORING
 from keras_bert.export.bundle import load_exported
 from keras_bert.options.compression import Pruning, Student
 from keras_bert.options.export import Export
-from keras_bert.options.quantization import RECIPES, Quantization
+from keras_bert.options.quantization import RECIPES
+from keras_bert.options.tables import DistillationSettings, FineTuningSettings, PruningSettings, QuantizationSettings
 from keras_bert.options.training import Training
 from tests.components import tuning_job
+from tests.components.tuning_job import table
 
 TRAINING = Training(steps=1, batch_size=8, learning_rate=1e-3, xla="off", precision="float32")
 # All widths are multiples of the 32 weights that share a scale in one recipe.
@@ -78,16 +80,27 @@ def small(tmp_path_factory):
     @functools.cache
     def make(task, shape, pruning, num_layers=1):
         rows, made = line(task, num_layers), Model(tmp_path_factory.mktemp("small") / "model")
-        given = {"examples": rows.examples, "training": TRAINING}
+        given = {"examples": rows.examples}
         if (settings := PRUNINGS[pruning]) is not None:
-            prune.run(**given, student=make(task, shape, "dense")[0], pruned=made, pruning=settings)
+            prune.run(
+                **given,
+                student=make(task, shape, "dense")[0],
+                pruned=made,
+                pruning=table(PruningSettings, TRAINING, settings),
+            )
             assert 0.4 < made.counts["sparsity"] <= 0.5
         elif (student := SHAPES[shape]) is not None:
             teacher, _ = make(task, "teacher", "dense", 2 if shape == "layers" else 1)
-            distill.run(**given, teacher=teacher, student=made, shape=student)
+            distillation = table(DistillationSettings, TRAINING)
+            distill.run(**given, teacher=teacher, student=made, shape=student, distillation=distillation)
         elif task == "regression":
             # The nearly equal numbers of an untrained model differ by less than four bits keep apart.
-            fine_tune.run(**given, pretrained=rows.pretrained, model=made, selection=tuning_job.SELECTION)
+            fine_tune.run(
+                **given,
+                pretrained=rows.pretrained,
+                model=made,
+                fine_tuning=table(FineTuningSettings, TRAINING, tuning_job.SELECTION),
+            )
         else:
             return rows.blank, rows.examples
         return made, rows.examples
@@ -119,12 +132,9 @@ def test_each_pair_of_settings_has_a_case():
 def test_up_to_a_file(small, tmp_path, case):
     model, examples = small(case.task, case.shape, case.pruning)
     if case.numbers != "float32":
-        quantized, quantization = (
-            Model(tmp_path / "quantized"),
-            Quantization(recipe=case.numbers, calibration_batches=1),
-        )
-        given = {"student": model, "examples": examples, "quantized": quantized}
-        quantize.run(**given, quantization=quantization, training=TRAINING)
+        quantized = Model(tmp_path / "quantized")
+        settings = table(QuantizationSettings, TRAINING, recipe=case.numbers, calibration_batches=1)
+        quantize.run(student=model, examples=examples, quantized=quantized, quantization=settings)
         model = quantized
     edge = EdgeModel(tmp_path / "edge")
     export_model.run(model=model, examples=examples, edge=edge, export=Export(lengths=(), runtimes=("tflite",)))

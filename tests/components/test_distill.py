@@ -1,6 +1,5 @@
 """Where a student starts from, and what it learns from its teacher."""
 
-import dataclasses
 import json
 from collections.abc import Callable
 
@@ -19,12 +18,13 @@ from keras_bert.data.array_batches import ArrayRows
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.models.encoder import build_encoder, config_of
 from keras_bert.options.compression import Imitation, Student
+from keras_bert.options.tables import DistillationSettings
 from keras_bert.recipes.students import make_student
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from tests.components import tuning_job
-from tests.components.tuning_job import TRAINING, Line
+from tests.components.tuning_job import TRAINING, Line, table
 from tests.samples import long_but
 
 Lines = Callable[[str], Line]
@@ -167,7 +167,13 @@ def test_a_new_head_starts_from_the_frequencies_where_no_better_is_fitted_and_th
     teacher.model.get_layer("classifier").bias.assign([1.0, 2.0])
     teacher.save(trained.path)
     trained.seal({})
-    distill.run(teacher=trained, examples=artifacts.examples, student=student, shape=shape)
+    distill.run(
+        teacher=trained,
+        examples=artifacts.examples,
+        student=student,
+        shape=shape,
+        distillation=DistillationSettings(epochs=3.0, learning_rate=5e-5, precision="float32"),
+    )
     made = read_model(student)
     # The teacher's answers hardly differ: a fitted head would save little of the loss of constant ones.
     texts = [row.text for row in read_rows(artifacts.examples, "train")]
@@ -188,23 +194,27 @@ def test_a_new_head_starts_from_the_frequencies_where_no_better_is_fitted_and_th
 )
 def test_unsuited_shapes_and_imitations_are_refused_before_training(line, tmp_path, shape, imitation, message):
     artifacts = line("classification")
-    given = {"teacher": artifacts.teacher, "examples": artifacts.examples, "training": TRAINING}
+    given = {
+        "teacher": artifacts.teacher,
+        "examples": artifacts.examples,
+        "distillation": table(DistillationSettings, TRAINING, imitation),
+    }
     with pytest.raises(InputError) as error:
-        distill.run(**given, student=Model(tmp_path / "student"), shape=shape, imitation=imitation)
+        distill.run(**given, student=Model(tmp_path / "student"), shape=shape)
     assert str(error.value) == message
 
 
 def test_a_narrow_student_imitates_what_stands_between_in_two_stages(line, tmp_path):
     artifacts, student = line("embedding"), Model(tmp_path / "student")
     names = ("hidden_states", "attentions", "relations", "cosine", "vectors", "similarities")
-    imitation = Imitation(**dict.fromkeys(names, 1.0), intermediate_steps=0.6)
-    training = dataclasses.replace(TRAINING, steps=5, learning_rate=1e-3)
+    losses = {**dict.fromkeys(names, 1.0), "intermediate_steps": 0.6}
+    settings = table(DistillationSettings, TRAINING, steps=5, learning_rate=1e-3, **losses)
     given = {"teacher": artifacts.blank, "examples": artifacts.examples, "shape": Student(hidden_size=8)}
     reports = []
     set_progress_sink(lambda done, total, note: reports.append((done, total)) if total else None)
     try:
         with tuning_job.eagerly():
-            distill.run(**given, student=student, imitation=imitation, training=training)
+            distill.run(**given, student=student, distillation=settings)
     finally:
         set_progress_sink(lambda done, total, note: None)
     # One line of progress for both stages.

@@ -12,14 +12,16 @@ from components.import_checkpoint import import_checkpoint
 from components.quantize import quantize
 from components.sources.checkpoint import Checkpoint
 from components.training.model_folder import read_model
+from components.training.tuning import HeadSettings
 from keras_bert.export.runtimes import OnnxModel, TFLiteModel
 from keras_bert.models.encoder import config_of, input_names
 from keras_bert.options.compression import Student
 from keras_bert.options.export import Export
-from keras_bert.options.fine_tuning import Selection
+from keras_bert.options.tables import FineTuningSettings, QuantizationSettings
 from keras_bert.options.training import Training
 from keras_bert.recipes.students import make_student
 from tests.components import tuning_job
+from tests.components.tuning_job import table
 from tests.keras_bert.interop.family_checkpoints import FAMILIES, SIMILAR, make_checkpoint
 
 # No more than shows that each step runs: to compile takes longer than all steps.
@@ -35,10 +37,11 @@ def test_from_a_checkpoint_to_files(family, tmp_path):
     source = tuning_job.write_rows(tmp_path, "classification")
     examples = tuning_job.ingest(tmp_path, vocabulary, source)
     teacher, quantized = (Model(tmp_path / name) for name in ("teacher", "quantized"))
-    given = {"examples": examples, "training": TRAINING}
+    given, tuning = {"examples": examples}, table(FineTuningSettings, TRAINING, validations=1)
     with tuning_job.eagerly():
-        fine_tune.run(**given, pretrained=pretrained, model=teacher, selection=Selection(validations=1), pooling="mean")
-        quantize.run(**given, student=teacher, quantized=quantized, quantization=tuning_job.QUANTIZATION)
+        fine_tune.run(**given, pretrained=pretrained, model=teacher, fine_tuning=tuning, new_head=HeadSettings("mean"))
+        rounding = table(QuantizationSettings, TRAINING, tuning_job.QUANTIZATION)
+        quantize.run(**given, student=teacher, quantized=quantized, quantization=rounding)
     config = config_of(read_model(quantized).model)
     differences = (FAMILIES | SIMILAR)[family][0]
     assert {name: getattr(config, name) for name in differences} == differences

@@ -1,7 +1,6 @@
 """Fine-tuning of every task: what is learnt, which weights are kept, and what is refused before anything is trained."""
 
 import contextlib
-import dataclasses
 import json
 import types
 from collections.abc import Callable
@@ -15,20 +14,23 @@ from components.examples.registry import read_rows
 from components.fine_tune import fine_tune
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import FROZEN_HEAD_FILE, read_model
+from components.training.tuning import HeadSettings
 from keras_bert.data.records import read_features
-from keras_bert.options.fine_tuning import Selection
+from keras_bert.options.tables import FineTuningSettings
 from keras_bert.tasks.registry import TASKS
 from keras_bert.training import new_head
 from tests.components import tuning_job
-from tests.components.tuning_job import SELECTION, TRAINING, Line
+from tests.components.tuning_job import SELECTION, TRAINING, Line, table
 from tests.samples import long_but
 
 Lines = Callable[[str], Line]
 
 
 def run(line, model, **changes):
-    given = {"pretrained": line.pretrained, "examples": line.examples, "training": TRAINING, "selection": SELECTION}
-    fine_tune.run(**{**given, **changes}, model=Model(model))
+    """Fine-tunes; `changes` are inputs of the step, and fields of its settings."""
+    inputs = {name: changes.pop(name) for name in ("pretrained", "new_head") if name in changes}
+    given = {"pretrained": line.pretrained, "examples": line.examples, **inputs}
+    fine_tune.run(**given, model=Model(model), fine_tuning=table(FineTuningSettings, TRAINING, SELECTION, **changes))
     return Model(model)
 
 
@@ -60,9 +62,8 @@ def test_class_weights_move_the_answers(line):
 def test_training_stops_when_patience_is_at_an_end_and_keeps_the_best_weights(line, tmp_path):
     artifacts = line("regression")
     # The rate rises to the end, and soon is too high.
-    training = dataclasses.replace(TRAINING, steps=40, learning_rate=0.2, warmup=1.0)
-    selection = Selection(validations=20, patience=2)
-    model = run(artifacts, tmp_path / "model", training=training, selection=selection, start_head="random")
+    changes = {"steps": 40, "learning_rate": 0.2, "warmup": 1.0, "validations": 20, "patience": 2}
+    model = run(artifacts, tmp_path / "model", start_head="random", **changes)
     seen = history(model, "validation_loss")
     best = min(seen)
     assert 1 < len(seen) < 20
@@ -91,14 +92,14 @@ def trainer_calls(monkeypatch):
 @pytest.mark.parametrize("task", tuning_job.TASKS)
 def test_validation_rows_decide_by_accuracy_or_loss(line, tmp_path, trainer_calls, task):
     artifacts = line(task)
-    run(artifacts, tmp_path / "model", selection=Selection(validations=7, patience=3))
+    run(artifacts, tmp_path / "model", validations=7, patience=3)
     expected = "validation_accuracy" if task == "classification" else "validation_loss"
     chosen = [(call["select"], call["patience"], call["validations"], call["steps"]) for call in trainer_calls]
     assert chosen == [(expected, 3, 7, 120)]
 
 
 def test_nothing_is_chosen_where_the_last_weights_are_kept(line, tmp_path, trainer_calls):
-    run(line("classification"), tmp_path / "model", selection=Selection(keep="last"))
+    run(line("classification"), tmp_path / "model", keep="last", validations=4)
     assert [(call["select"], call["patience"], call["validations"]) for call in trainer_calls] == [(None, None, 4)]
 
 
@@ -161,7 +162,7 @@ def test_a_head_that_answers_the_same_question_is_kept(line, tmp_path, trainer_c
     trained.save(turned.path)
     turned.seal({})
     with caplog.at_level("INFO"):
-        made = read_model(run(artifacts, tmp_path / "model", pretrained=turned, selection=Selection(keep="last")))
+        made = read_model(run(artifacts, tmp_path / "model", pretrained=turned, keep="last"))
     assert caplog.messages[0] == f"the head of the initial model is kept, which is one for {task}"
     assert trainer_calls
     expected = artifacts.load("blank")
@@ -213,10 +214,8 @@ def test_a_cross_encoder_begins_a_re_ranker_with_its_head(line, tmp_path, traine
 
 
 def test_a_seed_has_a_head_of_its_own(line, tmp_path, trainer_calls):
-    training = [dataclasses.replace(TRAINING, seed=seed) for seed in (3, 4, 3)]
     made = [
-        run(line("regression"), tmp_path / str(n), training=one_training, start_head="random")
-        for n, one_training in enumerate(training)
+        run(line("regression"), tmp_path / str(n), seed=seed, start_head="random") for n, seed in enumerate((3, 4, 3))
     ]
     prints = [model.fingerprint() for model in made]
     assert prints[0] == prints[2] != prints[1]
@@ -251,6 +250,6 @@ def test_an_unsuited_encoder_is_refused_before_training(line, tmp_path, trainer_
     message = "the encoder cannot learn classification from these rows: encoder must have a pooler, got one without"
     bare = Model(tmp_path / "model")
     with pytest.raises(InputError, match=message):
-        run(line("classification"), tmp_path / "run", pretrained=bare, pooling="cls")
+        run(line("classification"), tmp_path / "run", pretrained=bare, new_head=HeadSettings("cls"))
     assert not trainer_calls
     assert read_model(run(line("classification"), tmp_path / "mean", pretrained=bare)).head() == {"pooling": "mean"}

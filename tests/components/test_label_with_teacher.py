@@ -1,6 +1,5 @@
 """Rows with a teacher's answers: what is stored is what the teacher says, and a student learns the same from it."""
 
-import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -17,9 +16,10 @@ from components.training.model_folder import read_model
 from keras_bert.data.records import read_features
 from keras_bert.data.task_batches import task_batches
 from keras_bert.options.compression import Student, TeacherLabels
+from keras_bert.options.tables import DistillationSettings
 from keras_bert.tasks.reranking import Reranking
 from tests.components import tuning_job
-from tests.components.tuning_job import TRAINING, Line
+from tests.components.tuning_job import TRAINING, Line, table
 from tests.samples import long_but
 
 Lines = Callable[[str], Line]
@@ -85,11 +85,11 @@ def test_a_student_learns_the_same_from_stored_answers(line, tmp_path):
     labelled = answer(artifacts, tmp_path)
     weights = []
     given = {"teacher": artifacts.blank, "shape": Student(intermediate_size=16)}
-    training = dataclasses.replace(TRAINING, steps=3, learning_rate=1e-3)
+    settings = table(DistillationSettings, TRAINING, steps=3, learning_rate=1e-3)
     for name, examples in (("live", artifacts.examples), ("stored", labelled)):
         student = Model(tmp_path / name)
         with tuning_job.eagerly():
-            distill.run(**given, examples=examples, student=student, training=training)
+            distill.run(**given, examples=examples, student=student, distillation=settings)
         weights.append(student.counts["validation_teacher_distance"])
     # Rows come in another order.
     assert weights[0] == pytest.approx(weights[1], rel=0.3)

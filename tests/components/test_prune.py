@@ -13,8 +13,9 @@ from components.quantize import quantize
 from components.training.model_folder import read_model
 from keras_bert.options.compression import Pruning
 from keras_bert.options.export import Export
+from keras_bert.options.tables import PruningSettings, QuantizationSettings
 from keras_bert.training.masks import Masks
-from tests.components.tuning_job import QUANTIZATION, TRAINING, Line, eagerly
+from tests.components.tuning_job import QUANTIZATION, TRAINING, Line, eagerly, table
 from tests.samples import long_but
 
 Lines = Callable[[str], Line]
@@ -45,10 +46,12 @@ def test_pruned_weights_stay_zero_to_the_end(line, tmp_path, pattern):
     artifacts = line("classification")
     pruned, quantized = Model(tmp_path / "pruned"), Model(tmp_path / "quantized")
     settings = Pruning(sparsity=0.5, pattern=pattern)
-    student, given = artifacts.student, {"examples": artifacts.examples, "training": FEW}
+    student, given = artifacts.student, {"examples": artifacts.examples}
     with eagerly():
-        prune.run(**given, student=student, pruned=pruned, pruning=settings)
-        quantize.run(**given, student=pruned, quantized=quantized, quantization=QUANTIZATION)
+        prune.run(**given, student=student, pruned=pruned, pruning=table(PruningSettings, FEW, settings))
+        quantize.run(
+            **given, student=pruned, quantized=quantized, quantization=table(QuantizationSettings, FEW, QUANTIZATION)
+        )
     assert pruned.counts["sparsity"] == 0.5
     before, after = zeros(pruned), zeros(quantized)
     assert len(before) == 6

@@ -13,7 +13,7 @@ from components.quantize import quantize
 from components.training.model_folder import read_model
 from keras_bert.compress.quantization_parameters import read_quantization
 from keras_bert.options.export import Export
-from keras_bert.options.quantization import Quantization
+from keras_bert.options.tables import QuantizationSettings
 from tests.components.tuning_job import Line
 from tests.samples import long_but
 
@@ -26,7 +26,8 @@ Lines = Callable[[str], Line]
 def test_a_model_is_rounded_as_it_is_by_any_recipe(line, tmp_path, recipe):
     artifacts, quantized = line("classification"), Model(tmp_path / "quantized")
     given = {"student": artifacts.student, "examples": artifacts.examples, "quantized": quantized}
-    quantize.run(**given, quantization=Quantization(recipe=recipe, calibration_batches=2), training=None)
+    settings = QuantizationSettings(recipe=recipe, calibration_batches=2, post_training=True)
+    quantize.run(**given, quantization=settings)
     rounding = read_quantization(quantized.path)
     assert rounding is not None
     assert rounding.recipe == recipe
@@ -48,11 +49,11 @@ def test_a_model_is_rounded_as_it_is_by_any_recipe(line, tmp_path, recipe):
     ("settings", "message"),
     [
         (
-            Quantization(recipe="weights_wi4_block32"),
+            QuantizationSettings(recipe="weights_wi4_block32", post_training=True),
             "quantization, recipe weights_wi4_block32: block must divide the 16 inputs of a kernel, got 32",
         ),
         (
-            Quantization(float_layers=("block_0/attention/key", "block_0/attention/keys")),
+            QuantizationSettings(float_layers=("block_0/attention/key", "block_0/attention/keys"), post_training=True),
             "quantization, recipe mixed_wi8_ai8: float_layers must be layers of the model, got "
             "'block_0/attention/keys'; the nearest is 'block_0/attention/key'",
         ),
@@ -62,5 +63,5 @@ def test_what_does_not_go_with_the_model(line, tmp_path, settings, message):
     artifacts = line("classification")
     given = {"student": artifacts.student, "examples": artifacts.examples, "quantized": Model(tmp_path / "quantized")}
     with pytest.raises(InputError) as caught:
-        quantize.run(**given, quantization=settings, training=None)
+        quantize.run(**given, quantization=settings)
     assert str(caught.value) == message

@@ -1,7 +1,6 @@
 """Retrieval goes through every step: rows, teacher, student, int8, files, scores, and a push."""
 
 import base64
-import dataclasses
 import json
 import re
 
@@ -25,6 +24,7 @@ from components.scoring.retrieval import BM25
 from components.sources.search_texts import SearchTexts
 from components.sources.shared import SPLITS
 from components.training.model_folder import read_model
+from components.training.tuning import HeadSettings
 from keras_bert.core.vector_codes import int8_codes
 from keras_bert.data.task_batches import task_batches
 from keras_bert.export.bundle import load, load_exported
@@ -32,10 +32,11 @@ from keras_bert.metrics.retrieval import METRICS
 from keras_bert.options.data import Prompts
 from keras_bert.options.export import Export
 from keras_bert.options.fine_tuning import HardNegatives
+from keras_bert.options.tables import FineTuningSettings
 from keras_bert.options.training import Contrast
 from keras_bert.tasks.retrieval import Retrieval
 from tests.components.labelled_rows import ingest_source
-from tests.components.tuning_job import SELECTION, TRAINING, eagerly, write_rows
+from tests.components.tuning_job import SELECTION, TRAINING, eagerly, table, write_rows
 
 
 @pytest.fixture(scope="module")
@@ -138,9 +139,9 @@ def test_hard_negatives_are_mined_for_training_rows_alone(line, tmp_path):
     assert len(batch["negative_row"]) == mined.counts["mined"] + len(before["train"])
     # A model learns from them, and the same rows are mined again byte for byte.
     model = Model(tmp_path / "model")
-    training = dataclasses.replace(TRAINING, steps=2)
+    settings = table(FineTuningSettings, TRAINING, SELECTION, steps=2)
     with eagerly():
-        fine_tune.run(pretrained=line.pretrained, examples=mined, model=model, training=training, selection=SELECTION)
+        fine_tune.run(pretrained=line.pretrained, examples=mined, model=model, fine_tuning=settings)
     again = TaskExamples(tmp_path / "again")
     mine_hard_negatives.run(model=line.pretrained, examples=line.examples, mined=again, hard_negatives=options)
     for name in ("train.tfrecord", "train.jsonl.gz", "features.json"):
@@ -169,10 +170,10 @@ def truncate(vectors):
 
 def test_settings_of_the_loss_go_with_the_model(line, tmp_path):
     contrast = Contrast(loss="triplet", margin=0.3, dimensions=(8,))
-    training, model = dataclasses.replace(TRAINING, steps=2), Model(tmp_path / "triplets")
-    given = {"pretrained": line.pretrained, "examples": line.examples, "contrast": contrast}
+    settings, model = table(FineTuningSettings, TRAINING, SELECTION, steps=2), Model(tmp_path / "triplets")
+    given = {"pretrained": line.pretrained, "examples": line.examples, "new_head": HeadSettings(contrast=contrast)}
     with eagerly():
-        fine_tune.run(**given, model=model, training=training, selection=SELECTION)
+        fine_tune.run(**given, model=model, fine_tuning=settings)
     task = read_model(model)
     assert task.contrast == contrast
     assert task.objective().contrast == contrast

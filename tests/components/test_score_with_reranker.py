@@ -15,12 +15,14 @@ from components.sources.reranker import Reranker
 from components.sources.retrieval import RetrievalSource
 from components.training import scored_candidates
 from components.training.model_folder import read_model
+from components.training.tuning import HeadSettings
 from keras_bert.data.task_batches import task_batches
 from keras_bert.options.compression import Distillation
+from keras_bert.options.tables import FineTuningSettings
 from keras_bert.options.training import Contrast, Training
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.reranking import Reranking
-from tests.components.tuning_job import SELECTION, eagerly, ingest
+from tests.components.tuning_job import SELECTION, eagerly, ingest, table
 from tests.hub import hub
 
 __all__ = ["hub"]
@@ -122,11 +124,11 @@ def test_the_file_of_a_pushed_version_scores_as_the_model_does(line, reranker, s
 def test_vectors_learn_the_margins(line, scored, tmp_path):
     model = Model(tmp_path / "model")
     training = Training(steps=6, batch_size=8, learning_rate=1e-2, xla="off")
-    given = {"pretrained": line.pretrained, "examples": scored, "model": model, "selection": SELECTION}
+    head = HeadSettings(contrast=Contrast(scores="margin_mse"))
+    settings = {"fine_tuning": table(FineTuningSettings, training, SELECTION), "new_head": head}
+    given = {"pretrained": line.pretrained, "examples": scored, "model": model, **settings}
     with eagerly():
-        fine_tune.run(
-            **given, training=training, contrast=Contrast(scores="margin_mse"), distillation=Distillation(hard_weight=0)
-        )
+        fine_tune.run(**given, distillation=Distillation(hard_weight=0))
     (batch,) = task_batches(scored.path, "train", 100).epoch()
 
     def error(task):

@@ -18,13 +18,14 @@ from components.sources.retrieval import RetrievalSource
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from components.sources.teacher_columns import UnlabelledSource
-from components.training.tuning import VectorSettings
+from components.training.tuning import HeadSettings
 from keras_bert.data.task_batches import task_batches
 from keras_bert.options.compression import Distillation, Student
 from keras_bert.options.fine_tuning import HardNegatives
+from keras_bert.options.tables import DistillationSettings, FineTuningSettings
 from tests.components import tuning_job
 from tests.components.labelled_rows import ingest_source
-from tests.components.tuning_job import LENGTH, TRAINING, Line
+from tests.components.tuning_job import LENGTH, TRAINING, Line, table
 
 Lines = Callable[[str], Line]
 
@@ -144,12 +145,13 @@ def test_a_model_learns_from_the_answers_alone(checkpoint, tmp_path, step):
     examples = ingest(tmp_path, checkpoint, TableSource(write(tmp_path, rows), probabilities="p"))
     model, distillation = Model(tmp_path / "model"), Distillation(hard_weight=0.0, temperature=1.0)
     training = dataclasses.replace(TRAINING, steps=60)
-    given = {"examples": examples, "distillation": distillation, "training": training}
     if step == "fine_tune":
-        fine_tune.run(**given, pretrained=Model(checkpoint / "model"), model=model, start_head="random")
+        given = {"distillation": distillation, "fine_tuning": table(FineTuningSettings, training, start_head="random")}
+        fine_tune.run(**given, examples=examples, pretrained=Model(checkpoint / "model"), model=model)
     else:
         start, shape = Model(checkpoint / "model"), Student(num_heads=1)
-        distill.run(**given, teacher=start, student=model, shape=shape, untrained=VectorSettings())
+        given = {"distillation": table(DistillationSettings, training, distillation), "new_head": HeadSettings()}
+        distill.run(**given, examples=examples, teacher=start, student=model, shape=shape)
     task = tuning_job.read_model(model)
     answers = [answer.label for answer in task.predict(["one old old cow hen", "one old old oak fir"])]
     assert answers == ["animal", "plant"]

@@ -1,7 +1,6 @@
 """Rows of every task that learns from them, and an encoder so small that fine-tuning takes seconds."""
 
 import contextlib
-import dataclasses
 import functools
 import json
 import random
@@ -32,6 +31,7 @@ from keras_bert.options.compression import Student
 from keras_bert.options.export import Export
 from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.quantization import Quantization
+from keras_bert.options.tables import DistillationSettings, FineTuningSettings, QuantizationSettings
 from keras_bert.options.training import Training
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.tokenizer import Tokenizer
@@ -49,6 +49,11 @@ TASKS = ("classification", "multi_label", "regression", "token_classification", 
 TRAINING = Training(steps=120, batch_size=8, learning_rate=1e-2, seed=3, xla="off")
 SELECTION = Selection(validations=2)
 QUANTIZATION = Quantization(calibration_batches=2)
+
+
+def table(kind: Any, *records: Any, **changes: Any) -> Any:
+    """The table of a job with the fields of records."""
+    return kind(**{**{name: value for record in records for name, value in vars(record).items()}, **changes})
 
 
 @contextlib.contextmanager
@@ -202,7 +207,7 @@ class Line:
     def blank(self) -> Model:
         """The encoder with a new head, not trained."""
         model = Model(self._folder / "blank")
-        build_task(read_model(self.pretrained), self.examples.features(), None).save(model.path)
+        build_task(read_model(self.pretrained), self.examples.features()).save(model.path)
         model.seal({})
         return model
 
@@ -211,16 +216,18 @@ class Line:
         """Fine-tuned."""
         model = Model(self._folder / "teacher")
         given = {"pretrained": self.pretrained, "examples": self.examples}
-        fine_tune.run(**given, model=model, start_head="random", training=TRAINING, selection=SELECTION)
+        fine_tune.run(
+            **given, model=model, fine_tuning=table(FineTuningSettings, TRAINING, SELECTION, start_head="random")
+        )
         return model
 
     @functools.cached_property
     def lopsided(self) -> Model:
         """Fine-tuned with the next seed, and so that it sees animals wherever it looks."""
         model = Model(self._folder / "lopsided")
-        given = {"pretrained": self.pretrained, "examples": self.examples, "start_head": "random"}
-        training = dataclasses.replace(TRAINING, seed=TRAINING.seed + 1)
-        fine_tune.run(**given, model=model, training=training, selection=SELECTION, class_weights={"animal": 1000.0})
+        changes = {"seed": TRAINING.seed + 1, "start_head": "random", "class_weights": {"animal": 1000.0}}
+        settings = table(FineTuningSettings, TRAINING, SELECTION, **changes)
+        fine_tune.run(pretrained=self.pretrained, examples=self.examples, model=model, fine_tuning=settings)
         return model
 
     @functools.cached_property
@@ -230,9 +237,9 @@ class Line:
         given = {"teacher": self.teacher, "examples": self.examples}
         # Of these, tests look at what the student learns, for which the few steps that are fast uncompiled are too few.
         learns = self.task in ("classification", "multi_label", "question_answering")
-        training = dataclasses.replace(TRAINING, steps=60 if learns else 4)
+        settings = table(DistillationSettings, TRAINING, steps=60 if learns else 4)
         with contextlib.nullcontext() if learns else eagerly():
-            distill.run(**given, student=student, shape=Student(num_layers=1), training=training)
+            distill.run(**given, student=student, shape=Student(num_layers=1), distillation=settings)
         return student
 
     @functools.cached_property
@@ -241,9 +248,9 @@ class Line:
         quantized = Model(self._folder / "quantized")
         given = {"student": self.student, "examples": self.examples}
         # To calibrate takes as long as many steps.
-        training = dataclasses.replace(TRAINING, steps=4, learning_rate=1e-3)
+        settings = table(QuantizationSettings, TRAINING, QUANTIZATION, steps=4, learning_rate=1e-3)
         with eagerly():
-            quantize.run(**given, quantized=quantized, quantization=QUANTIZATION, training=training)
+            quantize.run(**given, quantized=quantized, quantization=settings)
         return quantized
 
     @functools.cached_property

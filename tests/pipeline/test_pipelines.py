@@ -11,8 +11,8 @@ from components.sources.shared import KeptColumns
 from keras_bert.core.config import EncoderShape
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.options.compression import Distillation
-from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.pretraining import PretrainingRows
+from keras_bert.options.tables import DistillationSettings, FineTuningSettings, QuantizationSettings
 from keras_bert.options.training import Training
 from pipeline.orchestrator.graph import sources_of
 from pipeline.pipelines import build_pipeline, comparison_pipeline, cost_pipeline
@@ -122,7 +122,9 @@ def test_each_seed_has_steps_of_its_own_and_one_evaluation_reads_all(tmp_path):
 def test_seeds_are_counted_from_the_one_of_each_table(tmp_path):
     seeds = ["fine_tuning.seed=5", "distillation.seed=7", "quantization.seed=9", "pretraining.seed=3", "seeds=2"]
     parameters = values(wire(tmp_path, CORPUS + EXAMPLES + STUDENT + QUANTIZATION, *seeds))
-    assert {name: given["training"].seed for name, given in parameters.items() if "training" in given} == {
+    tables = {"pretrain": "training", "fine_tune": "fine_tuning", "distill": "distillation", "quantize": "quantization"}
+    steps = {name: tables.get(name.partition("-")[0]) for name in parameters}
+    assert {name: parameters[name][table].seed for name, table in steps.items() if table is not None} == {
         "pretrain": 3,
         "fine_tune-0": 5,
         "fine_tune-1": 6,
@@ -219,14 +221,14 @@ def test_the_candidate_meets_the_newest_version_where_it_is_pushed_to(tmp_path):
         assert Path(steps["push"]["root"], steps["push"]["folder"]) == folder
 
 
-def test_steps_get_the_part_of_a_table_that_they_read(tmp_path):
+def test_steps_get_their_table_or_the_part_of_it_that_they_read(tmp_path):
     text = CORPUS + EXAMPLES + STUDENT + QUANTIZATION
     parameters = values(wire(tmp_path, text, "fine_tuning.patience=2", "quantization.hard_weight=0.25"))
-    for step in ("pretrain", "fine_tune", "distill", "quantize"):
-        assert type(parameters[step]["training"]) is Training
-    assert parameters["fine_tune"]["selection"] == Selection(patience=2)
-    assert parameters["distill"]["distillation"] == Distillation()
-    assert parameters["quantize"]["distillation"] == Distillation(hard_weight=0.25)
+    assert parameters["fine_tune"]["fine_tuning"] == FineTuningSettings(patience=2)
+    assert parameters["fine_tune"]["distillation"] is None
+    assert parameters["distill"]["distillation"] == DistillationSettings()
+    assert parameters["quantize"]["quantization"] == QuantizationSettings(hard_weight=0.25)
+    assert type(parameters["pretrain"]["training"]) is Training
     assert parameters["mask_examples"]["rows"] == PretrainingRows()
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from components.dsl.canonical import canonical
 from components.dsl.errors import InputError
-from components.training.tuning import build_task, find_class_weights
+from components.training.tuning import HeadSettings, build_task, find_class_weights
 from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.embedding import Embedding
@@ -36,7 +36,7 @@ def build(task, pooler=True, **settings):
     shape = {"num_layers": 1, "hidden_size": 4, "num_heads": 1, "intermediate_size": 4, "max_length": 8}
     encoder = build_encoder(EncoderConfig(vocabulary_size=tokenizer.vocabulary_size, **shape), pooler=pooler)
     description = {"task": task, "settings": {"max_length": 8, **settings}}
-    return build_task(Embedding.build(encoder, tokenizer, max_length=8), description, "cls")
+    return build_task(Embedding.build(encoder, tokenizer, max_length=8), description, HeadSettings("cls"))
 
 
 def test_the_pooling_is_that_of_the_checkpoint_or_the_mean():
@@ -46,9 +46,9 @@ def test_the_pooling_is_that_of_the_checkpoint_or_the_mean():
     description = {"task": "regression", "settings": {"max_length": 8}}
     first_token = Embedding.build(encoder, tokenizer, max_length=8, pooling="cls", normalize=False)
     no_pooling = TokenClassification.build(encoder, tokenizer, labels=["O", "I-x"], max_length=8)
-    poolings = [build_task(task, description, None).head()["pooling"] for task in (first_token, no_pooling)]
+    poolings = [build_task(task, description).head()["pooling"] for task in (first_token, no_pooling)]
     assert poolings == ["cls", "mean"]
-    vectors = build_task(first_token, {**description, "task": "retrieval"}, None, normalize=None)
+    vectors = build_task(first_token, {**description, "task": "retrieval"})
     assert (vectors.head(), vectors.settings()["normalize"]) == ({"pooling": "cls"}, False)
 
 

@@ -17,12 +17,12 @@ from components.training.model_folder import read_model
 from components.training.tuning import build_task
 from keras_bert.compress.quantization_parameters import read_quantization
 from keras_bert.options.compression import Imitation, Student
-from keras_bert.options.fine_tuning import Selection
+from keras_bert.options.tables import DistillationSettings, FineTuningSettings, PruningSettings, QuantizationSettings
 from keras_bert.options.training import Training
 from keras_bert.recipes.fit import tune_task
 from keras_bert.training.masks import Masks
 from tests.components import tuning_job
-from tests.components.tuning_job import QUANTIZATION, Line
+from tests.components.tuning_job import QUANTIZATION, Line, table
 from tests.samples import long_but
 
 Lines = Callable[[str], Line]
@@ -69,25 +69,37 @@ def test_every_task_is_fitted_distilled_pruned_quantized_and_exported(line, tmp_
     if name == "retrieval":  # rows in memory have no negatives
         source = dataclasses.replace(tuning_job.write_rows(tmp_path, name), negatives=())
         examples = tuning_job.ingest(tmp_path, artifacts.vocabulary, source)
-    rows, given = columns_of(examples), {"examples": examples, "training": TRAINING}
+    rows, given = columns_of(examples), {"examples": examples}
     teacher, student, pruned, quantized = (Model(tmp_path / part) for part in ("fitted", "small", "pruned", "rounded"))
     with tuning_job.eagerly():
-        fine_tune.run(**given, pretrained=artifacts.pretrained, model=teacher, selection=Selection(keep="last"))
-        made = build_task(read_model(artifacts.pretrained), examples.features(), None)
+        fine_tune.run(
+            **given,
+            pretrained=artifacts.pretrained,
+            model=teacher,
+            fine_tuning=table(FineTuningSettings, TRAINING, keep="last"),
+        )
+        made = build_task(read_model(artifacts.pretrained), examples.features())
         before = keras_bert.evaluate(made, *rows)["loss"]
         made.fit(*rows, **NOTEBOOK)
         assert_equal(made, teacher, examples)
         assert keras_bert.evaluate(made, *rows)["loss"] < before
 
-        distill.run(**given, teacher=teacher, student=student, shape=Student(num_layers=1))
+        distill.run(
+            **given,
+            teacher=teacher,
+            student=student,
+            shape=Student(num_layers=1),
+            distillation=table(DistillationSettings, TRAINING),
+        )
         small = keras_bert.distill(made, *rows, layers=[0], **NOTEBOOK)
         assert_equal(small, student, examples)
 
-        prune.run(**given, student=student, pruned=pruned)
+        prune.run(**given, student=student, pruned=pruned, pruning=table(PruningSettings, TRAINING))
         keras_bert.prune(small, *rows, **NOTEBOOK)
         assert_equal(small, pruned, examples)
 
-        quantize.run(**given, student=pruned, quantized=quantized, quantization=QUANTIZATION)
+        rounding = table(QuantizationSettings, TRAINING, QUANTIZATION)
+        quantize.run(**given, student=pruned, quantized=quantized, quantization=rounding)
         keras_bert.quantize(small, *rows, quantization=QUANTIZATION, **NOTEBOOK)
         assert_equal(small, quantized, examples)
         assert Masks(small.network()).sparsity() >= 0.49, "quantization must keep zeros"
@@ -110,7 +122,7 @@ def test_every_task_is_fitted_distilled_pruned_quantized_and_exported(line, tmp_
 )
 def test_students_of_other_shapes_are_distilled_alike(line, tmp_path, shape, imitation):
     artifacts, student = line("multi_label"), Model(tmp_path / "student")
-    losses = {"imitation": imitation, "examples": artifacts.examples, "training": TRAINING}
+    losses = {"distillation": table(DistillationSettings, TRAINING, imitation), "examples": artifacts.examples}
     with tuning_job.eagerly():
         distill.run(**losses, teacher=artifacts.blank, student=student, shape=shape)
         teacher = read_model(artifacts.blank)

@@ -18,13 +18,11 @@ from keras_bert.families.longformer.settings import Longformer
 from keras_bert.options.compression import Student
 from keras_bert.options.export import Export
 from keras_bert.options.fine_tuning import Selection
+from keras_bert.options.tables import DistillationSettings, FineTuningSettings, QuantizationSettings
 from keras_bert.options.training import Training
 from pipeline.settings.schema import (
-    DistillationSettings,
-    FineTuningSettings,
     PretrainingRowsSettings,
     PretrainingSettings,
-    QuantizationSettings,
     Settings,
     select_fields,
 )

@@ -1,7 +1,5 @@
 """Pairs, then a head: a classifier like any other, which is right on rows that it never saw."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -10,9 +8,10 @@ from components.examples.registry import read_rows
 from components.fine_tune import fine_tune
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
+from keras_bert.options.tables import FineTuningSettings
 from plugins.few_shot.fit_head import fit_head
 from plugins.few_shot.pair_examples import pair_examples
-from tests.components.tuning_job import SELECTION, TRAINING
+from tests.components.tuning_job import SELECTION, TRAINING, table
 
 
 def score(line, model, split="test"):
@@ -33,8 +32,8 @@ def encoder(line, tmp_path_factory):
     folder, rows = tmp_path_factory.mktemp("pairs"), line("classification")
     paired, tuned = TaskExamples(folder / "pairs"), Model(folder / "tuned")
     pair_examples.run(vocabulary=rows.vocabulary, examples=rows.examples, paired=paired, pairs=8)
-    training = dataclasses.replace(TRAINING, batch_size=16)
-    fine_tune.run(pretrained=rows.pretrained, examples=paired, model=tuned, training=training, selection=SELECTION)
+    settings = table(FineTuningSettings, TRAINING, SELECTION, batch_size=16)
+    fine_tune.run(pretrained=rows.pretrained, examples=paired, model=tuned, fine_tuning=settings)
     return tuned
 
 

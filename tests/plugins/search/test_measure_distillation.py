@@ -4,7 +4,7 @@ import pytest
 
 from keras_bert.data.records import read_features
 from keras_bert.options.compression import Student
-from keras_bert.options.training import Training
+from keras_bert.options.tables import DistillationSettings
 from plugins.search.artifacts import TrainingCost
 from plugins.search.measure_distillation import _steady, measure_distillation
 
@@ -18,10 +18,10 @@ def test_steps_are_made_and_nothing_is_kept(line, tmp_path, monkeypatch):
     artifacts, output = line("classification"), TrainingCost(tmp_path / "cost")
     monkeypatch.setattr("plugins.search.measure_distillation._STEPS", 3)
     output.path.mkdir()
-    training = Training(batch_size=8, xla="off")
+    settings = DistillationSettings(batch_size=8, xla="off", precision="float32")
     shape = Student(num_layers=1, intermediate_size=8)
     measure_distillation.run(
-        teacher=artifacts.teacher, examples=artifacts.examples, cost=output, shape=shape, training=training
+        teacher=artifacts.teacher, examples=artifacts.examples, cost=output, shape=shape, distillation=settings
     )
     times = output.read()
     assert times.steps == 3

@@ -9,6 +9,7 @@ from components.quantize import quantize
 from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
 from keras_bert.options.compression import Student
 from keras_bert.options.export import Export
+from keras_bert.options.tables import QuantizationSettings
 from plugins.search.measure_footprint import measure_footprint
 from tests.components.tuning_job import LENGTH, QUANTIZATION
 
@@ -27,8 +28,8 @@ def measured(line, folder, **given):
 def test_as_many_bytes_as_the_trained_file_has(line, tmp_path):
     artifacts = line("classification")
     quantized, edge = Model(tmp_path / "quantized"), EdgeModel(tmp_path / "edge")
-    given = {"examples": artifacts.examples, "quantization": QUANTIZATION}
-    quantize.run(student=artifacts.teacher, quantized=quantized, training=None, **given)
+    settings = QuantizationSettings(calibration_batches=QUANTIZATION.calibration_batches, post_training=True)
+    quantize.run(student=artifacts.teacher, examples=artifacts.examples, quantized=quantized, quantization=settings)
     export_model.run(
         model=quantized, examples=artifacts.examples, edge=edge, export=Export(lengths=(8,), runtimes=("tflite",))
     )
