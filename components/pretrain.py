@@ -6,9 +6,14 @@ import math
 from components.artifacts.standard import Model, PretrainingExamples, Vocabulary
 from components.dsl.component import Input, Output, component
 from components.dsl.step_folders import report_progress
-from components.training.costs import count_short_steps
 from components.training.model_folder import write_model
-from components.training.pretraining import build_pretraining_task, pretraining_objective, row_lengths, training_batches
+from components.training.pretraining import (
+    build_pretraining_task,
+    count_short_steps,
+    pretraining_objective,
+    row_lengths,
+    training_batches,
+)
 from components.training.progress import VALIDATIONS, TrainingProgress, training_folders
 from keras_bert.core.config import EncoderShape
 from keras_bert.options.pretraining import Generator

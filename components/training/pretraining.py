@@ -25,6 +25,11 @@ def row_lengths(examples: PretrainingExamples) -> dict[int, Mapping[str, int]]:
     return {entry["max_length"]: entry["counts"] for entry in sorted(entries, key=lambda entry: entry["max_length"])}
 
 
+def count_short_steps(share: float, steps: int) -> int:
+    """Returns the number of steps on short rows, which come first."""
+    return round(share * steps)
+
+
 def build_pretraining_task(
     examples: PretrainingExamples,
     vocabulary: Vocabulary,
@@ -44,10 +49,11 @@ def build_pretraining_task(
     from keras_bert.tasks.replaced_tokens import ReplacedTokens
     from keras_bert.tokenizers.loading import load_tokenizer
 
-    length, has_pairs = max(row_lengths(examples)), _has_pairs(examples)
+    length, objective = max(row_lengths(examples)), examples.features()["objective"]
+    has_pairs = objective != "none"
     if generator is not None and has_pairs:
         rule = "have objective='none' if there is a generator, which learns nothing from pairs"
-        raise InputError(f"rows must {rule}, got {_objective(examples)!r}")
+        raise InputError(f"rows must {rule}, got {objective!r}")
     kind: type[Task] = Pretraining if generator is None else ReplacedTokens
     head = {"next_sentence": has_pairs, "mask_decoder": mask_decoder} if generator is None else {}
     if start is None:
@@ -89,7 +95,7 @@ def pretraining_objective(
         if strategies != {"spans"}:
             raise InputError(f"rows must be masked with strategy='spans' for span boundaries, got {sorted(strategies)}")
         model = add_span_boundary(model)
-    heads = {"next_sentence": _has_pairs(examples), "span_boundary": span_boundary}
+    heads = {"next_sentence": examples.features()["objective"] != "none", "span_boundary": span_boundary}
     return model, FusedPretrainingObjective(model, **heads) if is_fused else PretrainingObjective(**heads)
 
 
@@ -100,12 +106,3 @@ def training_batches(examples: PretrainingExamples, training: Training, length: 
     return pretraining_batches(
         examples.path, "train", training.micro_batch_size, length=length, seed=training.seed, shuffle=True
     )
-
-
-def _has_pairs(examples: PretrainingExamples) -> bool:
-    return _objective(examples) != "none"
-
-
-def _objective(examples: PretrainingExamples) -> str:
-
-    return str(examples.features()["objective"])

@@ -2,9 +2,9 @@
 
 from typing import Literal, NamedTuple, Self
 
-from components.artifacts.measurements import PretrainingStepCosts
 from components.dsl.errors import InputError
-from components.training.costs import cost_after, steps_within
+from plugins.compare.artifacts import PretrainingStepCosts
+from plugins.compare.costs import cost_after, steps_within
 
 Unit = Literal["flops", "seconds"]
 

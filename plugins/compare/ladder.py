@@ -11,9 +11,9 @@ from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
 from pipeline.chains import STAGES, Stage, enabled_stages
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunResult, run_to_end
-from pipeline.pipelines import RungOutputs, ladder_pipeline
 from pipeline.settings.schema import Settings
 from pipeline.views.pareto_plot import front_of
+from plugins.compare.wiring import RungOutputs, ladder_pipeline
 
 Record = dict[str, Any]
 

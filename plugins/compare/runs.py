@@ -11,9 +11,9 @@ from components.training.model_folder import HISTORY_FILE
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunFailedError, RunResult, run_pipeline
-from pipeline.pipelines import ComparedTask, comparison_pipeline, cost_pipeline
 from plugins.compare.budget import Budget, PretrainingCost
 from plugins.compare.variants import ComparedVariant
+from plugins.compare.wiring import ComparedTask, comparison_pipeline, cost_pipeline
 
 Record = dict[str, Any]
 

@@ -1,13 +1,10 @@
 """What students begin with, and which of their steps seeds and rungs share."""
 
-import dataclasses
 from pathlib import Path
-
-import pytest
 
 from components.sources.text import TextSource
 from keras_bert.options.compression import StateImitation
-from pipeline.pipelines import build_pipeline, comparison_pipeline, ladder_pipeline
+from pipeline.pipelines import build_pipeline
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 from tests.pipeline.test_pipelines import FITTED, STUDENT, reads, values
 
@@ -45,38 +42,3 @@ def test_another_task_finds_the_steps_that_know_nothing_of_it(tmp_path):
     assert one["distill_general"] == other["distill_general"]
     assert one["ingest_texts"] == other["ingest_texts"]
     assert one["distill"] != other["distill"]
-
-
-def test_what_has_no_student_makes_none(tmp_path):
-    settings = load(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + GENERAL + "[quantization]\n")
-    assert "distill_general" not in reads(comparison_pipeline(settings, {"a": settings})[0])
-    assert "distill_general" not in reads(ladder_pipeline(settings, {"quantization": ("quantization",)}, (8,))[0])
-    rungs = {"student": ("student",), "both": ("student", "quantization")}
-    both = reads(ladder_pipeline(settings, rungs, (8,))[0])
-    assert both["distill"] == {
-        "fine_tune",
-        "ingest_examples",
-        "distill_general",
-    }
-
-
-def test_one_student_of_all_teachers_is_that_of_the_job_for_every_command(tmp_path):
-    text = CHECKPOINT + EXAMPLES + STUDENT + "[quantization]\n[distillation]\nteachers = 'seeds'\n"
-    settings = load(tmp_path, text, "seeds=3")
-    ladder = reads(ladder_pipeline(settings, {"teacher": (), "student": ("student",)}, (8,))[0])
-    check_one_student(ladder, settings)
-    assert ladder["evaluate-teacher"] > {f"fine_tune-{seed}" for seed in range(3)}
-
-
-def check_one_student(inputs, settings):
-    """Steps with their inputs have the one student of the job, which learns from all teachers."""
-    assert inputs["label_with_teacher-0"] == reads(build_pipeline(settings, Path("root")))["label_with_teacher-0"]
-    assert [name for name in inputs if name.startswith("distill")] == ["distill-0"]
-
-
-@pytest.mark.usefixtures("stand_in_accelerators")
-def test_the_files_of_rungs_are_for_no_chip(tmp_path):
-    settings = load(tmp_path, CHECKPOINT + EXAMPLES + "[quantization]\n[export]\naccelerators = ['engine']\n")
-    parameters = values(ladder_pipeline(settings, {"teacher": (), "quantization": ("quantization",)}, (8,))[0])
-    exports = [given["export"] for name, given in parameters.items() if name.startswith("export_model")]
-    assert exports == [dataclasses.replace(settings.export, accelerators=())] * 2

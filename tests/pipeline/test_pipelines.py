@@ -1,6 +1,5 @@
 """The wiring: which steps settings ask for, what each reads from, and which settings reach it."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from keras_bert.options.pretraining import PretrainingRows
 from keras_bert.options.tables import DistillationSettings, FineTuningSettings, QuantizationSettings
 from keras_bert.options.training import Training
 from pipeline.orchestrator.graph import sources_of
-from pipeline.pipelines import build_pipeline, comparison_pipeline, cost_pipeline
+from pipeline.pipelines import build_pipeline
 from tests.hub import hub
 from tests.keras_bert.interop.checkpoints import GOLDEN
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, QUERIES, load
@@ -52,6 +51,12 @@ def reads(pipeline):
 
 def values(pipeline):
     return {node.name: node.values for node in pipeline.nodes}
+
+
+def check_one_student(inputs, settings):
+    """Steps with their inputs have the one student of the job, which learns from all teachers."""
+    assert inputs["label_with_teacher-0"] == reads(build_pipeline(settings, Path("root")))["label_with_teacher-0"]
+    assert [name for name in inputs if name.startswith("distill")] == ["distill-0"]
 
 
 @pytest.mark.parametrize(
@@ -139,64 +144,6 @@ def test_more_seeds_leave_the_steps_of_the_first_ones_as_they_are(tmp_path):
     two, three = (values(wire(tmp_path, CHECKPOINT + EXAMPLES, f"seeds={seeds}")) for seeds in (2, 3))
     assert {name for name in three if name not in two} == {"fine_tune-2", "export_model-2"}
     assert all(three[name] == step_parameters for name, step_parameters in two.items())
-
-
-def test_tasks_are_compared_without_a_student_or_files(tmp_path):
-    start = load(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + QUANTIZATION, "name=mine")
-    two = load(tmp_path, CHECKPOINT + EXAMPLES, "seeds=2", "max_length=64")
-    pipeline = comparison_pipeline(start, {"a": start, "b": two})[0]
-    assert pipeline.name == "mine"
-    assert reads(pipeline) == {
-        "import_checkpoint": set(),
-        "read_examples-a": set(),
-        "read_examples-b": set(),
-        "ingest_examples-a": {"import_checkpoint", "read_examples-a"},
-        "ingest_examples-b": {"import_checkpoint", "read_examples-b"},
-        "fine_tune-a": {"import_checkpoint", "ingest_examples-a"},
-        "fine_tune-b-0": {"import_checkpoint", "ingest_examples-b"},
-        "fine_tune-b-1": {"import_checkpoint", "ingest_examples-b"},
-        "evaluate-a": {"fine_tune-a", "ingest_examples-a"},
-        "evaluate-b": {"fine_tune-b-0", "fine_tune-b-1", "ingest_examples-b"},
-    }
-    parameters = values(pipeline)
-    assert [parameters[f"ingest_examples-{task}"]["max_length"] for task in "ab"] == [128, 64]
-    assert parameters["import_checkpoint"]["max_length"] == 128
-
-
-def test_a_comparison_without_tasks_ends_with_pre_training(tmp_path):
-    assert reads(comparison_pipeline(load(tmp_path, CORPUS), {})[0]) == FROM_CORPUS
-
-
-def test_a_comparison_shares_its_steps_with_the_whole(tmp_path):
-    settings = load(tmp_path, CHECKPOINT_AND_CORPUS + EXAMPLES + STUDENT, "seeds=2")
-    compared, all_steps = (
-        values(comparison_pipeline(settings, {"mine": settings})[0]),
-        values(build_pipeline(settings, Path("root"))),
-    )
-    for name in FROM_BOTH:
-        assert compared[name] == all_steps[name]
-    for name in ("ingest_examples", "fine_tune-0", "fine_tune-1"):
-        step, _, seed = name.partition("-")
-        assert compared[f"{step}-mine-{seed}".rstrip("-")] == all_steps[name]
-
-
-@pytest.mark.parametrize(("start", "steps"), [(CORPUS, FROM_CORPUS), (CHECKPOINT_AND_CORPUS, FROM_BOTH)])
-def test_a_step_is_measured_in_the_place_of_pre_training(tmp_path, start, steps):
-    settings = load(tmp_path, start + EXAMPLES, "pretraining.steps=7", "pretraining.batch_size=8")
-    pipeline = cost_pipeline(settings, {"mine": settings}, timed=False)[0]
-    vocabulary = "build_vocabulary" if start == CORPUS else "import_checkpoint"
-    expected = {name: parameters for name, parameters in steps.items() if name != "pretrain"}
-    rows = {
-        "read_examples-mine": set(),
-        "ingest_examples-mine": {vocabulary, "read_examples-mine", "ingest_corpus"},
-    }
-    assert reads(pipeline) == expected | {"measure_step": steps["pretrain"], **rows}
-    parameters, trained = values(pipeline), values(comparison_pipeline(settings, {})[0])["pretrain"]
-    assert parameters["measure_step"]["encoder"] == trained["encoder"]
-    assert parameters["measure_step"]["training"] == Training(batch_size=8), "of the training no more than counts"
-    timed = values(cost_pipeline(settings, {}, timed=True)[0])["measure_step"]
-    assert timed["training"] == dataclasses.replace(trained["training"], steps=None), "whatever the budget was"
-    assert timed["timed"]
 
 
 def test_a_graph_reaches_pre_training_in_the_shape_of_its_encoder(tmp_path):
@@ -336,23 +283,6 @@ def test_a_fitted_vocabulary_stands_between_the_start_and_all_else(tmp_path):
         "push": {"evaluate", "export_model", "ingest_examples"},
     }
     assert values(pipeline)["fit_vocabulary"] == {"size": 500, "min_count": 1}
-
-
-def test_each_task_that_is_compared_has_a_fitted_vocabulary_of_its_own(tmp_path):
-    plain = load(tmp_path, CHECKPOINT + EXAMPLES)
-    without_a_corpus = reads(cost_pipeline(plain, {"mine": plain}, timed=True)[0])
-    rows = {"read_examples-mine": set(), "ingest_examples-mine": {"import_checkpoint", "read_examples-mine"}}
-    assert without_a_corpus == FROM_CHECKPOINT | rows
-    fitted = load(tmp_path, CHECKPOINT + EXAMPLES + FITTED)
-    inputs = reads(comparison_pipeline(plain, {"a": plain, "b": fitted})[0])
-    assert inputs["fine_tune-a"] == {"import_checkpoint", "ingest_examples-a"}
-    assert inputs["fine_tune-b"] == {"fit_vocabulary-b", "ingest_examples-b"}
-    assert inputs["fit_vocabulary-b"] == {"import_checkpoint", "ingest_examples-whole-b"}
-    assert reads(cost_pipeline(plain, {"b": fitted}, timed=False)[0]).keys() == {
-        "import_checkpoint",
-        "read_examples-b",
-        "ingest_examples-whole-b",
-    }
 
 
 @pytest.mark.parametrize("table", ["[teacher_labels]\ncopies = 2\n", "[unlabelled]\npath = 'more.txt'\n"])

@@ -29,7 +29,6 @@ OTHER_STEPS = {
     "diagnose",
     "import_checkpoint",
     "measure_latency",
-    "measure_step",
     "mine_hard_negatives",
     "score_with_reranker",
 }

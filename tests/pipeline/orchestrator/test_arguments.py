@@ -11,7 +11,7 @@ from components.dsl.step_folders import StepFolders
 from components.sources.pushed_version import PreviousVersion
 from pipeline.job.files import load_settings
 from pipeline.orchestrator.arguments import decode_argument, encode_argument
-from pipeline.pipelines import build_pipeline, comparison_pipeline
+from pipeline.pipelines import build_pipeline
 from tests.pipeline.settings.texts import CORPUS, EXAMPLES, load
 
 REPOSITORY = Path(__file__).parents[3]
@@ -36,9 +36,8 @@ def test_arguments_of_jobs(job):
 
 
 def test_arguments_of_a_variant_of_the_graph(tmp_path):
-    settings = load(tmp_path, CORPUS + VARIANT + EXAMPLES)
-    assert check_all(build_pipeline(settings, Path("root")))
-    assert check_all(comparison_pipeline(settings, {})[0])
+    for text in (CORPUS + VARIANT + EXAMPLES, CORPUS + VARIANT):
+        assert check_all(build_pipeline(load(tmp_path, text), Path("root")))
 
 
 def test_artifacts_folders_and_numbers(tmp_path):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from components.artifacts.measurements import LengthCost, PretrainingStepCosts, StepCost
 from components.dsl.errors import InputError
+from plugins.compare.artifacts import LengthCost, PretrainingStepCosts, StepCost
 from plugins.compare.budget import Budget, PretrainingCost
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from components.artifacts.evaluation import Evaluation
-from components.artifacts.measurements import StepCost
 from components.artifacts.standard import Model
 from components.dsl.errors import InputError
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunFailedError, RunResult, StepResult
+from plugins.compare.artifacts import StepCost
 from plugins.compare.budget import Budget
 from plugins.compare.runs import prepare, train
 from plugins.compare.variants import ComparedVariant

@@ -2,8 +2,7 @@
 
 from plugins.doctor.wiring import diagnosis_pipeline
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load
-from tests.pipeline.test_chains import check_one_student
-from tests.pipeline.test_pipelines import STUDENT, reads
+from tests.pipeline.test_pipelines import STUDENT, check_one_student, reads
 
 
 def test_the_student_is_that_of_the_job(tmp_path):

@@ -3,8 +3,11 @@
 import pytest
 
 from components.dsl.errors import InputError
+from pipeline.chains import wire_fine_tuning
 from pipeline.job.checks import check_data
-from pipeline.pipelines import comparison_pipeline
+from pipeline.nodes import append_name
+from pipeline.orchestrator.graph import Pipeline
+from pipeline.pipelines import wire_initial_model, wire_rows
 from pipeline.workload import list_trainings
 from plugins.few_shot.options import FewShot
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load, refusal, write_checkpoint
@@ -115,7 +118,10 @@ def test_few_rows_teach_the_encoder_by_pairs_before_the_head(tmp_path):
     assert without["fit_head"] == {"import_checkpoint", "ingest_examples"}
     assert not {"pair_examples", "fine_tune"} & without.keys()
     settings = load(tmp_path, text)
-    compared = reads(comparison_pipeline(settings, {"a": settings})[0])
+    # As one of several tasks.
+    start, rows = wire_rows(settings, wire_initial_model(settings), "a")
+    head = append_name(wire_fine_tuning(settings, start, rows, 0, "a"), "a")
+    compared = reads(Pipeline("a", [head]))
     assert compared["fit_head-a"] == {"fine_tune-a", "ingest_examples-a"}
     assert compared["fine_tune-a"] == {"import_checkpoint", "pair_examples-a"}
 

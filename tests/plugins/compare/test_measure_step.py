@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.artifacts.measurements import StepCost
 from components.artifacts.standard import PretrainingExamples
 from components.mask_examples import mask_examples
-from components.measure_step import _TIMED, _WARM, measure_step
 from keras_bert.core.config import EncoderShape
 from keras_bert.data.pretraining_batches import pretraining_batches
 from keras_bert.options.pretraining import Masking, PretrainingRows
 from keras_bert.options.training import Training
 from keras_bert.tokenizers.loading import load_tokenizer
+from plugins.compare.artifacts import StepCost
+from plugins.compare.measure_step import _TIMED, _WARM, measure_step
 from tests.components.test_mask_examples import inputs
 
 __all__ = ["inputs"]
@@ -47,7 +47,7 @@ def measured(inputs, tmp_path_factory):
     given = {"examples": examples, "vocabulary": inputs["vocabulary"], "encoder": SHAPE, "training": training}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("keras_bert.training.step.TrainingStep.step", lambda _, *given: steps.step(*given))
-        patch.setattr("components.measure_step.time.perf_counter", lambda: steps.now)
+        patch.setattr("plugins.compare.measure_step.time.perf_counter", lambda: steps.now)
         measure_step.run(**given, cost=cost, timed=True)
     return examples, cost.read(), steps
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from components.artifacts.measurements import LengthCost, PretrainingStepCosts, StepCost
 from components.artifacts.standard import Model, PretrainingExamples, Vocabulary
 from components.dsl.component import Input, Output, component
 from components.dsl.step_folders import report_progress
@@ -14,6 +13,7 @@ from components.training.pretraining import build_pretraining_task, pretraining_
 from keras_bert.core.config import EncoderShape
 from keras_bert.options.pretraining import Generator
 from keras_bert.options.training import Training
+from plugins.compare.artifacts import LengthCost, PretrainingStepCosts, StepCost
 
 if TYPE_CHECKING:
     import keras
@@ -83,7 +83,7 @@ def _count(
     """The operations of a step, counted in the plain graph, which no compiler has changed."""
     import tensorflow as tf
 
-    from keras_bert.training.flops import PASSES_A_STEP, count_flops
+    from plugins.compare.flops import PASSES_A_STEP, count_flops
 
     batch = next(iter(training_batches(examples, training, length).after(0)))
     specs = {

@@ -2,7 +2,8 @@
 
 import pytest
 
-from components.training.costs import cost_after, count_short_steps, steps_within
+from components.training.pretraining import count_short_steps
+from plugins.compare.costs import cost_after, steps_within
 
 
 def test_short_rows_come_first():

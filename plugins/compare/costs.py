@@ -2,10 +2,7 @@
 
 from collections.abc import Sequence
 
-
-def count_short_steps(share: float, steps: int) -> int:
-    """Returns the number of steps on short rows, which come first."""
-    return round(share * steps)
+from components.training.pretraining import count_short_steps
 
 
 def cost_after(costs: Sequence[float], share: float, done: int, steps: int) -> float:

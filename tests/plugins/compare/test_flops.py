@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining
-from keras_bert.training.flops import PASSES_A_STEP, count_flops
+from plugins.compare.flops import PASSES_A_STEP, count_flops
 from tests.keras_bert.tiny import tiny_config
 
 
