@@ -9,14 +9,7 @@ from pipeline.orchestrator.records import Ingredients
 Kind = Literal["component", "setting", "input", "file", "module", "library", "python"]
 
 # The tables of the job whose settings are the argument `training` of a step.
-_TABLES = {
-    "distill": "distillation",
-    "distill_general": "general_distillation",
-    "fine_tune": "fine_tuning",
-    "pretrain": "pretraining",
-    "prune": "pruning",
-    "quantize": "quantization",
-}
+_TABLES = {"distill_general": "general_distillation", "pretrain": "pretraining"}
 
 
 class Change(NamedTuple):

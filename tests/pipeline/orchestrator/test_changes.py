@@ -28,8 +28,8 @@ def test_the_same_has_no_changes():
     [
         ({"parameters": parameters(epochs=2.0)}, [("setting", "training.epochs", 1.0, 2.0)]),
         (
-            {"component": "m.fine_tune", "parameters": parameters(epochs=2.0)},
-            [("setting", "fine_tuning.epochs", 1.0, 2.0), ("component", "", "m.step", "m.fine_tune")],
+            {"component": "m.pretrain", "parameters": parameters(epochs=2.0)},
+            [("setting", "pretraining.epochs", 1.0, 2.0), ("component", "", "m.step", "m.pretrain")],
         ),
         (
             {"parameters": {"source": parameters()["source"]}},

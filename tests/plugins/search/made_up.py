@@ -15,7 +15,8 @@ from plugins.search.artifacts import Validation, ValidationScore
 
 SECONDS = 10.0
 VALIDATIONS = 2
-TRAININGS = ("fine_tune", "distill")
+# Component -> its parameter with the settings of the training.
+TRAININGS = {"fine_tune": "fine_tuning", "distill": "distillation"}
 DIVERGED = "Step {} failed: keras_bert.training.trainer.NonFiniteLossError: loss is nan at step 3\n  log: x"
 
 
@@ -92,7 +93,7 @@ class MadeUpRuns:
         return StepResult(node.name, "ran" if is_new else "cached", SECONDS, artifacts, worked=SECONDS)
 
     def _train(self, node, observer, run, folder):
-        training = node.values["training"]
+        training = node.values[TRAININGS[node.component.name]]
         self.trained.append((node.component.name, training.learning_rate, training.seed))
         score = self._score(node, training)
         record = self._root / "logs" / str(run) / node.name / "seed-0"
@@ -115,7 +116,7 @@ class MadeUpRuns:
             loss += 0.01 if node.component.name == "quantize" else 0.0
             # The student is the first model that `distill` reads, and `quantize` and `validate` read one.
             node = next(handle.node for handle in sources_of(node) if issubclass(handle.artifact, Model))
-        return self._score(node, node.values["training"]) - loss
+        return self._score(node, node.values[TRAININGS[node.component.name]]) - loss
 
     def _key(self, node):
         sources = [self._key(handle.node) for handle in sources_of(node)]
