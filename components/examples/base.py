@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import functools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,6 +48,11 @@ class Encoding:
     prompts: Prompts = Prompts()
     cut: Counter[bool] = dataclasses.field(default_factory=Counter)
     left_out: list[int] = dataclasses.field(default_factory=list)
+
+    @functools.cached_property
+    def label_numbers(self) -> dict[str, int]:
+        """Label -> its number."""
+        return {label: number for number, label in enumerate(self.labels)}
 
 
 class TaskRows(abc.ABC, Generic[R]):

@@ -1,11 +1,11 @@
 """Rows with a label."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from components.examples.base import Encoding
-from components.examples.texts import TextRows, encode_texts
+from components.examples.texts import TextRows
 from components.sources.table import TextRow
 
 
@@ -27,9 +27,5 @@ class ClassificationRows(TextRows):
     def settings(self, encoding: Encoding, train: Sequence[TextRow]) -> dict[str, Any]:
         return {**super().settings(encoding, train), "labels": list(encoding.labels)}
 
-    def records(self, rows: Sequence[TextRow], encoding: Encoding) -> Iterator[bytes]:
-        from keras_bert.data.records import serialize
-
-        numbers = {label: number for number, label in enumerate(encoding.labels)}
-        for row, features in encode_texts(rows, encoding):
-            yield serialize({**features, "label": [numbers[row.label]], **self.teacher_features(row, encoding)})
+    def label_feature(self, row: TextRow, encoding: Encoding) -> dict[str, Any]:
+        return {"label": [encoding.label_numbers[row.label]]}

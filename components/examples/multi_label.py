@@ -1,12 +1,12 @@
 """Rows with any number of labels."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from components.dsl.errors import InputError
 from components.examples.base import Encoding
-from components.examples.texts import PlainTextRows, encode_texts, split_texts
+from components.examples.texts import PlainTextRows, split_texts
 from components.files.tables import Record
 from components.sources.label_sets import LabelSetRow
 from components.sources.teacher_columns import stored_answer
@@ -59,9 +59,5 @@ class LabelSetRows(PlainTextRows[LabelSetRow]):
         texts, pairs = split_texts(rows)
         return texts, [row.labels for row in rows], pairs
 
-    def records(self, rows: Sequence[LabelSetRow], encoding: Encoding) -> Iterator[bytes]:
-        from keras_bert.data.records import serialize
-
-        for row, features in encode_texts(rows, encoding):
-            flags = [int(label in row.labels) for label in encoding.labels]
-            yield serialize({**features, "label": flags, **self.teacher_features(row, encoding)})
+    def label_feature(self, row: LabelSetRow, encoding: Encoding) -> dict[str, Any]:
+        return {"label": [int(label in row.labels) for label in encoding.labels]}

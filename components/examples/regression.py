@@ -5,7 +5,7 @@ from typing import Any
 
 from components.dsl.errors import InputError
 from components.examples.base import Encoding, row_batches
-from components.examples.texts import TextRows, encode_rows, encode_texts
+from components.examples.texts import TextRows, encode_rows
 from components.sources.shared import check_numbers
 from components.sources.table import TextRow
 
@@ -48,12 +48,6 @@ class RegressionRows(TextRows):
 
         scale = TargetScale.of(float(row.label) for row in train)
         return {**super().settings(encoding, train), **scale._asdict()}
-
-    def records(self, rows: Sequence[TextRow], encoding: Encoding) -> Iterator[bytes]:
-        from keras_bert.data.records import serialize
-
-        for row, features in encode_texts(rows, encoding):
-            yield serialize({**features, "value": float(row.label), **self.teacher_features(row, encoding)})
 
 
 def require_different_numbers(splits: Mapping[str, Sequence[TextRow]]) -> None:

@@ -1,5 +1,6 @@
 """Texts and pairs of texts as records, for classification, regression and embedding."""
 
+import abc
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -26,6 +27,17 @@ class PlainTextRows(TaskRows[R]):
     def texts(self, row: R) -> tuple[str, ...]:
         return (row.text,) if row.second_text is None else (row.text, row.second_text)
 
+    @abc.abstractmethod
+    def label_feature(self, row: R, encoding: Encoding) -> dict[str, Any]:
+        """The label or number of a row, as a feature of its record."""
+
+    def records(self, rows: Sequence[R], encoding: Encoding) -> Iterator[bytes]:
+        from keras_bert.data.records import serialize
+
+        for row, features in encode_texts(rows, encoding):
+            label = self.label_feature(row, encoding)
+            yield serialize({**features, **label, **self.teacher_features(row, encoding)})
+
 
 class TextRows(PlainTextRows[TextRow]):
     """Rows of a table: a text, its label or number, and the second text of a pair."""
@@ -37,6 +49,9 @@ class TextRows(PlainTextRows[TextRow]):
 
     def answer(self, row: TextRow) -> str:
         return row.label
+
+    def label_feature(self, row: TextRow, encoding: Encoding) -> dict[str, Any]:
+        return {"value": float(row.label)}
 
 
 def split_texts(rows: Sequence[TextRow] | Sequence[LabelSetRow]) -> tuple[list[str], list[str] | None]:

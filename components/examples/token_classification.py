@@ -46,12 +46,11 @@ class TaggedRows(TaskRows[Sentence]):
         from keras_bert.tasks.word_rows import pack_words, tokenize_words
 
         tokenizer = encoding.tokenizer
-        numbers = {label: number for number, label in enumerate(encoding.labels)}
         for start, part in row_batches(rows):
             words = tokenize_words(tokenizer, [sentence.words for sentence in part])
             packed = pack_words(words, encoding.max_length - 2)
             inputs = packed.model_inputs(cls_id=tokenizer.cls_id, sep_id=tokenizer.sep_id, pad_id=tokenizer.pad_id)
-            tags = np.array([numbers[tag] for sentence in part for tag in sentence.tags])
+            tags = np.array([encoding.label_numbers[tag] for sentence in part for tag in sentence.tags])
             label = np.full(inputs["token_ids"].shape, IGNORED)
             label[packed.row, packed.column + 1] = tags[packed.word]
             # Each record has a word with pieces, and all its words are of one sentence.

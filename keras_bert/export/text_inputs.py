@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_bert.tasks.places import Places
+from keras_bert.tasks.base import Places
 from keras_bert.tokenizers.tokenizer import Tokenizer
 
 STARTS, ENDS = "starts", "ends"

@@ -13,10 +13,9 @@ from keras_bert.metrics.calibration import probabilities
 from keras_bert.metrics.entities import OUTSIDE
 from keras_bert.tasks.answer_spans import Answer, answers_of, best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import TokenizedTexts, Windows
-from keras_bert.tasks.base import Features, Task, take_row
+from keras_bert.tasks.base import Features, Places, Task, take_row
 from keras_bert.tasks.checks import as_sentences, as_texts, check_same_length
 from keras_bert.tasks.entities import Entity, decode
-from keras_bert.tasks.places import Places
 from keras_bert.tasks.question_answering import QuestionAnswering
 from keras_bert.tasks.token_classification import TokenClassification
 

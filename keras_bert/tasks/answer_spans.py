@@ -1,13 +1,25 @@
 """Finds the best span of each row by its start and end logits (Devlin et al. 2019, sections 4.2 and 4.3)."""
 
 import dataclasses
+import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
 
 from keras_bert.tasks.answer_windows import TokenizedTexts, Windows
 from keras_bert.tasks.base import Array
-from keras_bert.tasks.places import end_with_marks
+
+
+def end_with_marks(text: str, end: int) -> int:
+    """The end of a part of a text, moved behind the marks that belong to its last character.
+
+    Marks are the characters of Unicode's category M: accents, vowel signs of Devanagari and Thai, variation selectors.
+    A lowercasing tokenizer strips them, so that no token covers them. The page of `keras_bert.clients` has the same
+    rule, `endWithMarks` in `answers.js`.
+    """
+    while end < len(text) and unicodedata.category(text[end]).startswith("M"):
+        end += 1
+    return end
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,7 +27,6 @@ from keras_bert.tasks.adaptable import Adaptable
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.calibration import Calibration, calibration_of
 from keras_bert.tasks.checks import as_texts, check_keras_model, check_same_length, is_keras_model
-from keras_bert.tasks.places import Places
 from keras_bert.tasks.targets import AnswerRow, RowWords, Target
 
 if TYPE_CHECKING:
@@ -41,6 +40,9 @@ Features = dict[str, np.ndarray[Any, Any]]
 Array = np.ndarray[Any, Any]
 SecondText = Literal["optional", "required", "unused", "compared"]
 Link = Literal["softmax", "sigmoid", "identity"]
+Places = Literal["none", "words", "tokens"]
+"""The character places that accompany a model's outputs in a file that takes text: of words, at the first token of
+each; of the tokens of the last text; or none."""
 
 # The number of rows that are in memory at once.
 ROWS_AT_ONCE = 4096

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from keras_bert.core.checks import check
 from keras_bert.metrics.entities import OUTSIDE, entities_of, split_tag
+from keras_bert.tasks.answer_spans import end_with_marks
 from keras_bert.tasks.base import Array
-from keras_bert.tasks.places import end_with_marks
 
 
 @dataclasses.dataclass(frozen=True)

@@ -32,7 +32,7 @@ from keras_bert.core.config import EncoderShape
 from keras_bert.core.validation import STRICT, OpenShare, validated_dataclass
 from keras_bert.families.registry import AnyVariant
 from keras_bert.options.adaptation import Adaptation
-from keras_bert.options.compression import Student, TeacherLabels
+from keras_bert.options.compression import StateImitation, Student, TeacherLabels
 from keras_bert.options.data import Pooling, Prompts, VocabularyKind
 from keras_bert.options.export import Export
 from keras_bert.options.fine_tuning import HardNegatives
@@ -40,7 +40,6 @@ from keras_bert.options.pretraining import Generator, Masking, PretrainingRows
 from keras_bert.options.tables import DistillationSettings, FineTuningSettings, PruningSettings, QuantizationSettings
 from keras_bert.options.training import Contrast, Precision, Training
 from pipeline.machine import Machine
-from pipeline.settings.general_distillation import GeneralDistillationSettings
 
 T = TypeVar("T")
 
@@ -143,6 +142,21 @@ class PretrainingSettings(Training):
     learning_rate: pydantic.PositiveFloat = 1e-4
     precision: Precision = "auto"
     validations: pydantic.PositiveInt = VALIDATIONS
+
+
+@validated_dataclass
+class GeneralDistillationSettings(Training, StateImitation, TextSource):
+    """Settings of the distillation of the initial model's states into a student, on texts without labels."""
+
+    epochs: pydantic.PositiveFloat = 1.0
+    # As MiniLM's (Wang et al. 2020, section 4.1).
+    learning_rate: pydantic.PositiveFloat = 5e-4
+    precision: Precision = "auto"
+
+    @pydantic.model_validator(mode="after")
+    def _check_losses(self) -> Self:
+        self.check_on()
+        return self
 
 
 @validated_dataclass

@@ -10,7 +10,7 @@ from keras_bert.core.folders import TEXT_FILE
 from keras_bert.export.bundle import attach_companions, load_exported
 from keras_bert.export.sample_texts import SECONDS, TEXTS
 from keras_bert.export.text import export_text
-from keras_bert.tasks.places import end_with_marks
+from keras_bert.tasks.answer_spans import end_with_marks
 from tests.docs.blocks import REPOSITORY, read_blocks
 from tests.keras_bert.export.word_tasks import make_task, make_texts
 
