@@ -105,7 +105,7 @@ def test_few_rows_teach_the_encoder_by_pairs_before_the_head(tmp_path):
         assert steps[f"distill-{seed}"] == {f"fit_head-{seed}", "ingest_examples"}
         assert parameters[f"pair_examples-{seed}"] == {"pairs": 5, "seed": 3 + int(seed)}
         assert parameters[f"fit_head-{seed}"]["class_weights"] == "balanced"
-        assert parameters[f"fine_tune-{seed}"]["class_weights"] == "none"
+        assert parameters[f"fine_tune-{seed}"]["fine_tuning"].class_weights == "none"
     assert steps["evaluate"] > {"fit_head-0", "fit_head-1"}
     assert not {"fine_tune-0", "pair_examples-0"} & steps["evaluate"]
     assert read_by(tmp_path, text, "few_shot.l2=10.0") == {"fit_head"}
