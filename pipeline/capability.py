@@ -9,7 +9,7 @@ from components.dsl.component import Handle, Node
 from components.examples.row_traits import RowTraits
 from components.examples.source_rows import AnySource
 from keras_bert.options.tables import FineTuningSettings
-from pipeline.nodes import Start
+from pipeline.nodes import TuningInputs
 from pipeline.proposal import Proposal, Setting
 from pipeline.settings.schema import Settings
 
@@ -69,7 +69,7 @@ class Capability(Generic[T]):
         return 0
 
     def wire_teacher(
-        self, table: T, settings: Settings, start: Start, rows: Handle[TaskExamples], seed: int, label: str
+        self, table: T, settings: Settings, start: TuningInputs, rows: Handle[TaskExamples], seed: int, label: str
     ) -> Node | None:
         """The step that makes the teacher of a seed in place of `fine_tune`; see `pipeline.chains.wire_fine_tuning`."""
         return None

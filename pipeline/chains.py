@@ -19,7 +19,7 @@ from components.training.tuning import HeadSettings
 from keras_bert.options.compression import Distillation, StateImitation, TeacherLabels
 from keras_bert.options.training import Training
 from pipeline.capabilities import enabled_capabilities
-from pipeline.nodes import Start, append_name, append_seed, seeded
+from pipeline.nodes import TuningInputs, append_name, append_seed, seeded
 from pipeline.settings.schema import Settings, select_fields
 
 # A way to make a model smaller, named as its table in the settings; in the order in which stages follow each other.
@@ -37,7 +37,7 @@ class Chain:
     def __init__(
         self,
         settings: Settings,
-        start: Start,
+        start: TuningInputs,
         rows: Handle[TaskExamples],
         seed: int,
         *,
@@ -133,7 +133,7 @@ class Chain:
 
 
 def wire_chains(
-    settings: Settings, start: Start, rows: Handle[TaskExamples], *, name_by_stage: bool = False
+    settings: Settings, start: TuningInputs, rows: Handle[TaskExamples], *, name_by_stage: bool = False
 ) -> list[Chain]:
     """The chain of each seed; a single one where the teachers of all seeds teach one student."""
     chains = [Chain(settings, start, rows, seed, name_by_stage=name_by_stage) for seed in range(settings.seeds)]
@@ -143,7 +143,9 @@ def wire_chains(
     return [Chain(settings, start, rows, 0, name_by_stage=name_by_stage, further_teachers=further)]
 
 
-def wire_fine_tuning(settings: Settings, start: Start, rows: Handle[TaskExamples], seed: int, label: str = "") -> Node:
+def wire_fine_tuning(
+    settings: Settings, start: TuningInputs, rows: Handle[TaskExamples], seed: int, label: str = ""
+) -> Node:
     """The step that makes the teacher of a seed.
 
     A capability may fine-tune in another way.
@@ -178,7 +180,7 @@ def learns_from_column(settings: Settings) -> bool:
     return settings.student is not None and settings.has_teacher_answers() and not needs_teacher
 
 
-def with_student(settings: Settings, start: Start, task: str = "") -> Start:
+def with_student(settings: Settings, start: TuningInputs, task: str = "") -> TuningInputs:
     """The start with a student that is distilled on general text, if the settings ask for one.
 
     All seeds share the student, as it depends on nothing of the task.

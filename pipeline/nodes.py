@@ -11,7 +11,7 @@ from pipeline.settings.schema import Settings
 T = TypeVar("T", bound=Training)
 
 
-class Start(NamedTuple):
+class TuningInputs(NamedTuple):
     """The inputs of fine-tuning.
 
     Attributes:

@@ -44,7 +44,7 @@ from pipeline.chains import (
     wire_fine_tuning,
     with_student,
 )
-from pipeline.nodes import Start, append_name
+from pipeline.nodes import TuningInputs, append_name
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.settings.changes import list_changes
 from pipeline.settings.schema import Settings, select_fields
@@ -83,7 +83,7 @@ def build_pipeline(settings: Settings, root: Path) -> Pipeline:
     return Pipeline(settings.name, [outputs.pushed.node, *wire_capabilities(settings, start, rows)])
 
 
-def wire_capabilities(settings: Settings, start: Start, examples: Handle[TaskExamples]) -> list[Node]:
+def wire_capabilities(settings: Settings, start: TuningInputs, examples: Handle[TaskExamples]) -> list[Node]:
     """The last steps of each optional capability that the job enables by a table."""
 
     def fine_tune(some_rows: Handle[TaskExamples], name: str) -> Handle[Model]:
@@ -148,7 +148,7 @@ def pipeline_of(name: str, handles: Sequence[Handle[Artifact]]) -> Pipeline:
     return Pipeline(name, list({id(handle.node): handle.node for handle in handles}.values()))
 
 
-def wire_start(settings: Settings) -> tuple[Start, Handle[TaskExamples]]:
+def wire_start(settings: Settings) -> tuple[TuningInputs, Handle[TaskExamples]]:
     """The initial model of fine-tuning with its vocabulary, and the examples as rows."""
     return wire_rows(settings, wire_initial_model(settings))
 
@@ -202,11 +202,11 @@ def _whole_suffix(settings: Settings) -> str:
     return "" if settings.fitted_vocabulary is None else "whole"
 
 
-def wire_initial_model(settings: Settings) -> Start:
+def wire_initial_model(settings: Settings) -> TuningInputs:
     """The imported checkpoint, or the model that is pre-trained on the corpus."""
     if settings.corpus is None:
         imported = import_checkpoint(source=settings.checkpoint, max_length=settings.max_length)
-        return Start(imported.output(Model), imported.output(Vocabulary))
+        return TuningInputs(imported.output(Model), imported.output(Vocabulary))
     data = wire_pretraining_rows(settings)
     trained = pretrain(
         examples=data.rows,
@@ -218,7 +218,7 @@ def wire_initial_model(settings: Settings) -> Start:
         validations=settings.pretraining.validations,
         **loss_options(settings),
     )
-    return Start(trained.output(Model), data.vocabulary, data.corpus, rows=data.examples)
+    return TuningInputs(trained.output(Model), data.vocabulary, data.corpus, rows=data.examples)
 
 
 def wire_pretraining_rows(settings: Settings) -> PretrainingData:
@@ -262,7 +262,7 @@ def encoder_shape(settings: Settings) -> EncoderShape | None:
     return None if settings.checkpoint is not None else select_fields(settings.encoder, EncoderShape)
 
 
-def wire_rows(settings: Settings, start: Start, task: str = "") -> tuple[Start, Handle[TaskExamples]]:
+def wire_rows(settings: Settings, start: TuningInputs, task: str = "") -> tuple[TuningInputs, Handle[TaskExamples]]:
     """The start and its rows, with a reduced vocabulary and a general student where the settings ask for them."""
     read = start.rows if start.rows is not None and not task else wire_reading(settings, task)
     start = start._replace(rows=read)
@@ -279,7 +279,9 @@ def wire_rows(settings: Settings, start: Start, task: str = "") -> tuple[Start, 
     return with_student(settings, reduced, task), rows
 
 
-def _with_scores(settings: Settings, start: Start, rows: Handle[TaskExamples], task: str) -> Handle[TaskExamples]:
+def _with_scores(
+    settings: Settings, start: TuningInputs, rows: Handle[TaskExamples], task: str
+) -> Handle[TaskExamples]:
     """The rows with mined negatives, which all seeds share, and with the scores of a re-ranker, as settings ask."""
     if settings.hard_negatives is not None:
         miner = start.model

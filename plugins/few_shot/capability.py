@@ -14,7 +14,7 @@ from components.fine_tune import fine_tune
 from components.training.tuning import HeadSettings
 from keras_bert.options.tables import FineTuningSettings
 from pipeline.capability import Capability
-from pipeline.nodes import Start, append_name, append_seed, seeded
+from pipeline.nodes import TuningInputs, append_name, append_seed, seeded
 from pipeline.proposal import RECIPE, Proposal, Setting, SettingsTable, propose_class_weights
 from pipeline.settings.schema import Settings
 from plugins.few_shot.fit_head import fit_head
@@ -99,7 +99,7 @@ class FewShotCapability(Capability[FewShot]):
         return Proposal(tables, 4 * pairs * rows.rows)
 
     def wire_teacher(
-        self, table: FewShot, settings: Settings, start: Start, rows: Handle[TaskExamples], seed: int, label: str
+        self, table: FewShot, settings: Settings, start: TuningInputs, rows: Handle[TaskExamples], seed: int, label: str
     ) -> Node:
         """A head on an encoder that was fine-tuned on pairs of rows, if there are pairs."""
         tuning, encoder = settings.fine_tuning, start.model

@@ -13,7 +13,7 @@ from components.fit_vocabulary import fit_vocabulary
 from components.measure_latency import measure_latency
 from keras_bert.options.quantization import Quantization
 from pipeline.chains import Chain, Stage, enabled_stages
-from pipeline.nodes import Start, append_name, append_seed, seeded
+from pipeline.nodes import TuningInputs, append_name, append_seed, seeded
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.pipelines import PushOutputs, add_evaluation_and_push, ingest_rows, pipeline_of, wire_start
 from pipeline.settings.schema import Settings, select_fields
@@ -92,7 +92,7 @@ class WinnerOutputs(NamedTuple):
 class _ReducedTeacher(NamedTuple):
     """A teacher with a reduced vocabulary, its initial model, and the rows in this vocabulary."""
 
-    start: Start
+    start: TuningInputs
     rows: Handle[TaskExamples]
     teacher: Handle[Model]
 
