@@ -59,7 +59,12 @@ SHARES = np.array(
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(
     ("name", "rate", "epochs"),
-    [("classification", 2e-2, 16), ("multi_label", 4e-2, 8), ("regression", 4e-2, 6), ("embedding", 2e-2, 4)],
+    [
+        pytest.param("classification", 2e-2, 16, marks=pytest.mark.long),
+        ("multi_label", 4e-2, 8),
+        pytest.param("regression", 4e-2, 6, marks=pytest.mark.long),
+        ("embedding", 2e-2, 4),
+    ],
 )
 def test_a_student_learns_from_probabilities_without_a_teacher(name, rate, epochs):
     keras.utils.set_random_seed(1)

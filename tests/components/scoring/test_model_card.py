@@ -61,8 +61,27 @@ def metrics(**more):
     )
 
 
+def card_of(task=TASK, recipe=RECIPE, **more):
+    return render_model_card("reviews", 3, metrics(**more), task, recipe)
+
+
+def write_card(folder, *origin, task=TASK, tokenizer=None):
+    """The card of a folder that has what the step needs."""
+    contents = {
+        "metrics.json": metrics().as_json(),
+        "task.json": task,
+        "export.json": RECIPE,
+        "tokenizer.json": tokenizer or {"lowercase": True},
+    }
+    for file, content in contents.items():
+        (folder / file).write_text(json.dumps(content))
+    (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n")
+    write_model_card(folder, "mine", 7, *origin)
+    return (folder / "README.md").read_text()
+
+
 def test_the_card_holds_labels_lengths_and_every_row():
-    card = render_model_card("reviews", 3, metrics(), TASK, RECIPE)
+    card = card_of()
     assert card.startswith(
         "# reviews, version 3\n\nA BERT classifier of texts: bad, good. Inputs hold up to 64 tokens.\n"
     )
@@ -89,7 +108,7 @@ def test_the_card_holds_labels_lengths_and_every_row():
 )
 def test_the_card_claims_of_the_test_rows_what_was_counted(counts, claim):
     overlap = {"test": dict(zip(("train", "validation"), counts, strict=True))}
-    card = render_model_card("reviews", 3, metrics(overlap=overlap), TASK, RECIPE)
+    card = card_of(overlap=overlap)
     assert claim in card
     assert "nothing was trained" not in card
 
@@ -102,12 +121,12 @@ def test_labels_and_warnings_are_text_in_the_card():
 
 
 def test_of_two_files_for_one_runtime_the_card_has_the_one_that_is_pushed():
-    card = render_model_card("reviews", 3, metrics(), TASK, RECIPE)
+    card = card_of()
     says = "weights int8; activations int8 around products; for LiteRT; signatures for 32, 64 tokens"
     assert f"- `model.tflite`: {says}\n" in card
     assert "model_float32" not in card
     alone = {name: RECIPE[name] for name in ("model_float32.tflite",)}
-    card = render_model_card("reviews", 3, metrics(), TASK, alone)
+    card = card_of(recipe=alone)
     assert "- `model_float32.tflite`: float32, for LiteRT; signatures for 32, 64 tokens\n" in card
     assert "`model.tflite`" not in card
     assert "onnx" not in card
@@ -120,14 +139,14 @@ def test_the_files_for_the_web_are_told_apart_by_what_asks_for_them():
         "transformers_js/onnx/model_quantized.onnx": {"lengths": [64], "weights": "int8", "activations": "by rows"},
         "transformers_js/onnx/model_int8.onnx": {"lengths": [64], "weights": "int8", "activations": "learned"},
     }
-    card = render_model_card("reviews", 3, metrics(), TASK, RECIPE | web)
+    card = card_of(recipe=RECIPE | web)
     assert '- `transformers_js/onnx/model.onnx`: float32, `dtype: "fp32"` of transformers.js' in card
     assert '- `transformers_js/onnx/model_fp16.onnx`: weights float16; `dtype: "fp16"`\n' in card
     quantized = 'weights int8; activations by rows; `dtype: "q8"`'
     assert f"- `transformers_js/onnx/model_quantized.onnx`: {quantized}\n" in card
     static = 'weights int8; activations learned; `dtype: "int8"`'
     assert f"- `transformers_js/onnx/model_int8.onnx`: {static}\n" in card
-    assert "transformers_js" not in render_model_card("reviews", 3, metrics(), TASK, RECIPE)
+    assert "transformers_js" not in card_of()
 
 
 def test_seeds_have_a_mean_and_a_deviation():
@@ -155,18 +174,9 @@ def test_a_score_times_a_hundred(score, text):
 @pytest.mark.parametrize("task", TASK_ROWS)
 def test_every_task_has_a_card(tmp_path, task):
     labels = {"labels": ["a", "b", "c"]} if "classification" in task else {}
-    contents = {
-        "metrics.json": metrics().as_json(),
-        "task.json": {"task": task, "max_length": 8, **labels},
-        "export.json": RECIPE,
-        "tokenizer.json": {"lowercase": True},
-    }
-    for file, content in contents.items():
-        (tmp_path / file).write_text(json.dumps(content))
-    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n")
     origin = CheckpointOrigin("hf://ann/base@" + "a" * 40, {"license": "mit"})
-    write_model_card(tmp_path, "mine", 7, origin)
-    head, _, card = (tmp_path / "README.md").read_text().partition("\n---\n")
+    written = write_card(tmp_path, origin, task={"task": task, "max_length": 8, **labels})
+    head, _, card = written.partition("\n---\n")
     assert card.startswith("# mine, version 7\n\nA BERT ")
     assert f"It started from `{origin.address}`.\n" in card
     metadata = yaml.safe_load(head.removeprefix("---"))
@@ -194,12 +204,12 @@ CALIBRATION = {
 
 
 def test_the_card_tells_how_far_probabilities_may_be_believed():
-    assert "its score is no\ncalibrated probability.\n" in render_model_card("reviews", 3, metrics(), TASK, RECIPE)
-    card = render_model_card("reviews", 3, metrics(calibration=CALIBRATION), TASK, RECIPE)
+    assert "its score is no\ncalibrated probability.\n" in card_of()
+    card = card_of(calibration=CALIBRATION)
     assert "divided by a temperature of 1.5000, found on 40 validation answers of `tflite int8`\n" in card
     assert "calibration error 10.00 -> 2.00 on validation, 12.50 -> 3.00 on test rows.\n" in card
     none = {"temperature": None, "no_temperature": "all are right"}
-    without = render_model_card("reviews", 3, metrics(calibration=CALIBRATION | none), TASK, RECIPE)
+    without = card_of(calibration=CALIBRATION | none)
     assert "no\ncalibrated probability: all are right,\nso that none is fitted;\n" in without
 
 
@@ -250,36 +260,23 @@ def test_errors_of_numbers_are_in_their_unit_and_warnings_follow_the_table():
     ],
 )
 def test_the_card_names_the_tokenizer(tmp_path, definition, named):
-    contents = {
-        "metrics.json": metrics().as_json(),
-        "task.json": TASK,
-        "export.json": RECIPE,
-        "tokenizer.json": definition,
-    }
-    for file, content in contents.items():
-        (tmp_path / file).write_text(json.dumps(content))
-    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n")
-    write_model_card(tmp_path, "mine", 7)
-    assert f"Tokenizer: {named}" in (tmp_path / "README.md").read_text()
+    assert f"Tokenizer: {named}" in write_card(tmp_path, tokenizer=definition)
 
 
 def test_the_card_says_whether_rows_are_pairs():
-    cards = {
-        pairs: render_model_card("reviews", 3, metrics(), TASK | {"pairs": pairs}, RECIPE)
-        for pairs in (True, False, None)
-    }
+    cards = {pairs: card_of(TASK | {"pairs": pairs}) for pairs in (True, False, None)}
     assert [pairs for pairs, card in cards.items() if "Each row is a pair of texts." in card] == [True]
     assert [pairs for pairs, card in cards.items() if "Each row is a single text" in card] == [False]
 
 
 def test_the_card_says_how_often_mediapipe_makes_other_ids():
     entry = {"lengths": [64], "weights": "int8", "texts_with_other_ids": 0.0625}
-    card = render_model_card("reviews", 3, metrics(), TASK, RECIPE | {"model_mediapipe.tflite": entry})
+    card = card_of(recipe=RECIPE | {"model_mediapipe.tflite": entry})
     assert "it makes other ids of\n6.2 % of the validation texts" in card
     none = {"model_mediapipe.tflite": entry | {"texts_with_other_ids": 0.0}}
-    card = render_model_card("reviews", 3, metrics(), TASK, RECIPE | none)
+    card = card_of(recipe=RECIPE | none)
     assert "it makes other ids of\n0.0 % of the validation texts" in card, "other texts may have accents"
-    assert "MediaPipe keeps accents" not in render_model_card("reviews", 3, metrics(), TASK, RECIPE)
+    assert "MediaPipe keeps accents" not in card_of()
 
 
 @pytest.mark.parametrize(
@@ -304,18 +301,18 @@ def test_the_card_says_which_weights_float_files_hold(quantized, floats, line):
 def test_the_card_has_the_worst_slices():
     whole = {"kind": "unknown", "value": "0 %", "rows": 12, "score": 0.75, "low": 0.5, "high": 1.0}
     part = {"kind": "source", "value": "<web>", "rows": 10, "score": 0.5, "low": 0.25, "high": 0.75}
-    card = render_model_card("reviews", 3, metrics(slices=[part, whole]), TASK, RECIPE)
+    card = card_of(slices=[part, whole])
     assert (
         "The worst parts of the test rows: accuracy of `tflite int8`, x 100, with 95 % intervals.\n\n- source" in card
     )
     assert "- source=&lt;web&gt; of 10 rows: 50.00 (25.00 to 75.00)\n" in card
     assert "unknown" not in card
-    assert "The worst parts" not in render_model_card("reviews", 3, metrics(), TASK, RECIPE)
+    assert "The worst parts" not in card_of()
 
 
 def test_the_card_says_how_many_test_rows_are_nearly_those_of_training():
     near = {"validation": {"train": 4}, "test": {"train": 2, "validation": 0}}
-    card = render_model_card("reviews", 3, metrics(near_overlap=near), TASK, RECIPE)
+    card = card_of(near_overlap=near)
     claim = (
         "2 of 12 test rows have nearly the texts of training rows (white space and letter case aside): on new texts\n"
     )

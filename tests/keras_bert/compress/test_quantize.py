@@ -161,6 +161,7 @@ def test_half_precision_models_can_be_rounded():
     quantized_activations.finish()
 
 
+@pytest.mark.long
 def test_importing_tfmot_leaves_the_process_on_keras_3():
     assert "TF_USE_LEGACY_KERAS" not in os.environ
     code = "import os, keras_bert.compress.quantize; assert os.environ['TF_USE_LEGACY_KERAS'] == '0'"
