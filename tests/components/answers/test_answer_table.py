@@ -33,6 +33,7 @@ from tests.components.answers.table_models import (
     speech,
     use_task,
 )
+from tests.samples import long_but
 
 TEXTS = ["the cow", "oak", "hen cow the hen", "the oak cow", "cow"]
 SECONDS = ["the cow the hen", "the oak", "oak", "hen", "cow hen"]
@@ -75,7 +76,7 @@ def values(kind, *columns):
     return list(zip(*columns, strict=True))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", long_but([".csv"], KINDS))
 def test_answers_of_each_task_equal_predict(tmp_path, ask, kind):
     table, out = write_pairs(tmp_path / "pairs.jsonl"), tmp_path / f"out{kind}"
 
@@ -209,7 +210,7 @@ def test_json_lines_may_have_different_fields(tmp_path, ask):
     assert table["big"] == [None, None, str(2**70)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", long_but([".parquet"], KINDS))
 def test_keeps_order_of_files_and_chunks(tmp_path, ask, monkeypatch, kind):
     monkeypatch.setattr(cut_table, "CHUNK_ROWS", 256)
     folder = tmp_path / "rows"
