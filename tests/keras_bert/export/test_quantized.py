@@ -161,7 +161,7 @@ def test_values_beyond_those_of_calibration_are_not_clipped(trained, tmp_path):
     np.testing.assert_allclose(answers, np.asarray(model(rows)), atol=0.01)
 
 
-@pytest.mark.parametrize("recipe", ["static_wi8_ai8", "static_wi8_ai16"])
+@pytest.mark.parametrize("recipe", long_but(["static_wi8_ai8"], ["static_wi8_ai8", "static_wi8_ai16"]))
 def test_vectors_of_length_1(recipe, tmp_path):
     """Their squares are summed without a mean: no tensor is left that nothing computes. Lengths are not integers."""
     task = make_task("embedding")
@@ -175,6 +175,7 @@ def test_vectors_of_length_1(recipe, tmp_path):
     np.testing.assert_allclose(answers, expected, atol=0.05 if recipe == "static_wi8_ai8" else 5e-4)
 
 
+@pytest.mark.long
 def test_a_file_is_as_small_as_its_weights(tmp_path):
     sizes = {}
     for recipe in ("dynamic_wi8", "weights_wi4", "float16"):
@@ -223,7 +224,13 @@ def test_rows_without_padding_calibrate_a_file_that_ignores_padding(trained, tmp
     np.testing.assert_allclose(answers, expected, atol=BOUNDS[recipe])
 
 
-@pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "dynamic_wi8", "static_wi8_ai8", "static_wi8_ai16", "weights_wi4"])
+@pytest.mark.parametrize(
+    "recipe",
+    long_but(
+        ("mixed_wi8_ai8", "static_wi8_ai8"),
+        ("mixed_wi8_ai8", "dynamic_wi8", "static_wi8_ai8", "static_wi8_ai16", "weights_wi4"),
+    ),
+)
 def test_layers_that_stay_float_are_float_in_the_file(recipe, tmp_path):
     left = ("block_0/attention/key", "block_0/feed_forward/intermediate")
     model, rows = tiny.build(), tiny.make_rows(8)[0]
@@ -236,7 +243,7 @@ def test_layers_that_stay_float_are_float_in_the_file(recipe, tmp_path):
     np.testing.assert_allclose(*answers_of(tmp_path / "model.tflite", model, rounding, rows), atol=0.05)
 
 
-@pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "static_wi8_ai8"])
+@pytest.mark.parametrize("recipe", long_but(["static_wi8_ai8"], ["mixed_wi8_ai8", "static_wi8_ai8"]))
 def test_a_sum_beside_states_that_are_copied_keeps_a_grid_of_its_own(recipe, tmp_path):
     encoder, rows = build_encoder(tiny.changed(num_layers=1), pooler=False), tiny.make_rows(32)[0]
     vector = StatePooler("cls+max+mean_sqrt_len_tokens", name="state_pooler")(

@@ -54,7 +54,7 @@ def rows_of(task):
     return {name: np.asarray(encoded[name]) for name in input_names(task.network())}
 
 
-@pytest.fixture(scope="module", params=long_but(("classification", "question_answering", "embedding"), SETTINGS))
+@pytest.fixture(scope="module", params=long_but(("classification", "question_answering"), SETTINGS))
 def exported(request, tmp_path_factory):
     """A rounded task, and the folder that holds its folder."""
     task, folder = make_task(request.param), tmp_path_factory.mktemp(request.param)
@@ -230,7 +230,10 @@ def test_states_whose_squares_float16_does_not_hold(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"dimension": 12}, {"projections": [Projection(units=12)]}, {"pooling": "cls+mean"}]
+    "settings",
+    long_but(
+        [{"pooling": "cls+mean"}], [{"dimension": 12}, {"projections": [Projection(units=12)]}, {"pooling": "cls+mean"}]
+    ),
 )
 def test_pooled_states_are_the_vectors_of_predict(settings, tmp_path):
     task = make_task("embedding")
