@@ -28,7 +28,8 @@ def step_command(options: SimpleNamespace, console: Console) -> int:
     """
     from components.artifacts.evaluation import Evaluation
     from components.objects.mirror import display_path
-    from pipeline.orchestrator.single_step import run_step
+    from pipeline.orchestrator.request import Request
+    from pipeline.orchestrator.runner import run_pipeline
     from pipeline.pipelines import build_pipeline
     from pipeline.views.models import show_models
     from pipeline.views.terminal import Terminal, write
@@ -36,8 +37,13 @@ def step_command(options: SimpleNamespace, console: Console) -> int:
     settings = load_job(options.settings, options, console)
     pipeline = build_pipeline(settings, options.root)
     observer = Terminal(console)
-    result = run_step(
-        pipeline, options.step, options.root, invocation=options.run, observer=observer, **settings.run_options()
+    result = run_pipeline(
+        pipeline,
+        options.root,
+        request=Request(only=options.step),
+        invocation=options.run,
+        observer=observer,
+        **settings.run_options(),
     )
     (step,) = result.steps
     if result.state != "done":

@@ -1,4 +1,4 @@
-"""Runs a pipeline: steps run after their inputs exist, unchanged steps are cached, and interrupted runs resume."""
+"""Runs a pipeline or one of its steps: unchanged steps are cached, and interrupted runs resume."""
 
 import contextlib
 import dataclasses
@@ -13,7 +13,7 @@ from components.dsl.artifact import Artifact
 from components.dsl.component import A, Handle, Node
 from components.dsl.errors import InputError, input_errors
 from components.objects.mirror import root_address
-from keras_bert.training.cluster import Cluster, find_cluster
+from keras_bert.training.cluster import TF_CONFIG, Cluster, find_cluster
 from pipeline.machine import ONE_BY_ONE, Machine
 from pipeline.orchestrator.chief import chief_session
 from pipeline.orchestrator.disk import disk_full_as_input_error
@@ -23,11 +23,12 @@ from pipeline.orchestrator.graph import Pipeline, sources_of
 from pipeline.orchestrator.launcher import Launcher, check_node
 from pipeline.orchestrator.observer import Observer, StoppedRunError
 from pipeline.orchestrator.opening import open_store
-from pipeline.orchestrator.records import RunState
+from pipeline.orchestrator.records import RunState, StoredArtifact
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root import CODE, Root, locked_root
 from pipeline.orchestrator.root_store import RootStore
 from pipeline.orchestrator.scheduler import Scheduler, StepResult
+from pipeline.orchestrator.single_step import find_inputs, locked_step
 from pipeline.orchestrator.source_code import load_cache, save_cache
 
 ALL = Request()
@@ -107,11 +108,17 @@ def run_pipeline(
     first_party: Sequence[str] = FIRST_PARTY,
     part_of: int | None = None,
     is_whole: bool = True,
+    invocation: str | None = None,
 ) -> RunResult:
     """Runs a pipeline under a root.
 
     A step that fails ends the run. If a step is refused, the steps that read from it do not run. The result says so.
     The outputs of finished steps stay in the root, so that the same call continues after them.
+
+    Processes that each run one step (`Request.only`) share the root; only one at a time runs the same step, and the
+    others then find it done. A process that measures time waits until it is alone on its machine. Under a root in
+    object storage, processes of one machine wait for each other's locks in the mirror, and processes of several
+    machines for each other's leases.
 
     Args:
         pipeline: the pipeline to run.
@@ -124,44 +131,60 @@ def run_pipeline(
         first_party: top-level packages whose code is part of the cache keys.
         part_of: the first run of the series that this run belongs to, if any.
         is_whole: whether the run is complete by itself; a run that leaves out steps is recorded as partial in any case.
+        invocation: the identifier of an orchestrator's run, which starts each step as a command: steps with the same
+            one are recorded as one run, which ends with its last step. Without it, a step is a run of its own.
 
     Raises:
-        InputError: the user's input cannot be used. A root that was created for this run is removed, unless a step
-            has finished in it or saved a checkpoint.
+        InputError: the user's input cannot be used, or steps before the only one are not done. A root that was created
+            for this run is removed, unless a step has finished in it or saved a checkpoint.
         StoppedRunError: the observer ended the run and its steps.
         KeyboardInterrupt: SIGINT or SIGTERM ended the run and its steps.
         CodeError: the code of a component cannot be analyzed.
     """
-    cluster = _find_chief_cluster(Path(root).expanduser().absolute(), machine)
+    is_single = request.only is not None
+    cluster = _find_chief_cluster(Path(root).expanduser().absolute(), machine, is_single=is_single)
     code = Path(root).expanduser() / CODE
     load_cache(code)
     request.check(pipeline)
     machine.check_programs()
     nodes = request.nodes(pipeline)
-    checked = {node.name: check_node(node, first_party) for node in nodes}
+    part = Pipeline(pipeline.name, nodes)
+    checked = {node.name: check_node(node, first_party) for node in part.nodes}
     observer = observer or Observer()
     observer.begin([node.name for node in nodes])
-    with opened_root(root) as (place, store), contextlib.ExitStack() as stack:
-        place.sweep(store)
+    options: dict[str, Any] = {"preload": preload, "first_party": first_party}
+    with opened_root(root, is_shared=is_single) as (place, store), contextlib.ExitStack() as stack:
+        made: dict[str, dict[str, StoredArtifact]] = {}
+        if is_single:
+            made, key = find_inputs(part, checked, place, store, Launcher(place.path, store, 0, **options))
+            stack.enter_context(locked_step(place.path, nodes[0], key, machine, observer.say))
+            place.sweep_staging(key)
+        else:
+            place.sweep(store)
+            stack.callback(place.sweep_staging)
         chief = None
         if cluster is not None:
             chief = stack.enter_context(chief_session(place.path, cluster, machine.join_seconds))
             observer.say(f"trainings run on {len(cluster.addresses)} processes (TF_CONFIG), all else on this one")
         save_cache(code)
-        run = observer.run = store.start_run(pipeline.name, settings, part_of, plan_of(nodes))
-        options: dict[str, Any] = {"preload": preload, "first_party": first_party, "chief": chief}
-        launcher = Launcher(place.path, store, run, machine=machine, **options)
-        scheduler = Scheduler(pipeline, request, checked, launcher, store, observer, machine=machine)
-        try:
-            with end_recorded(store, run, observer, place):
-                steps = scheduler.run()
-        finally:
-            place.sweep_staging()
+        if is_single:
+            plan = plan_of(nodes if invocation is None else pipeline.nodes)
+            run = store.join_run(pipeline.name, settings, plan, invocation)
+        else:
+            run = store.start_run(pipeline.name, settings, part_of, plan_of(nodes))
+        observer.run = run
+        launcher = Launcher(place.path, store, run, machine=machine, chief=chief, **options)
+        scheduler = Scheduler(pipeline, request, checked, launcher, store, observer, machine=machine, made=made)
+        with end_recorded(store, run, observer, place):
+            steps = scheduler.run()
         state = state_of(steps)
         if chief is not None and state != "done":
             chief.has_failed = True
-        is_partial = not is_whole or len(nodes) < len(pipeline.nodes)
-        store.finish_run(run, "partial" if state == "done" and is_partial else state)
+        if invocation is not None:
+            store.settle_run(run)
+        else:
+            is_partial = not is_whole or len(nodes) < len(pipeline.nodes)
+            store.finish_run(run, "partial" if state == "done" and (is_partial or is_single) else state)
     return RunResult(run, place.path, state, tuple(steps), launcher.fetch, launcher.read_json)
 
 
@@ -183,8 +206,12 @@ def plan_of(nodes: Sequence[Node]) -> dict[str, list[str]]:
     return {node.name: list(dict.fromkeys(handle.node.name for handle in sources_of(node))) for node in nodes}
 
 
-def _find_chief_cluster(root: Path, machine: Machine) -> Cluster | None:
+def _find_chief_cluster(root: Path, machine: Machine, *, is_single: bool) -> Cluster | None:
     """The processes that train together; None if this one trains alone."""
+    if is_single and os.environ.get(TF_CONFIG):
+        raise InputError(
+            f"{TF_CONFIG} must not be set for a single step; run the job instead, got {os.environ[TF_CONFIG]}"
+        )
     with input_errors(""):
         cluster = find_cluster()
     if cluster is not None and not cluster.is_chief:

@@ -9,7 +9,8 @@ from pathlib import Path
 from components.dsl.errors import InputError
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer
-from pipeline.orchestrator.single_step import run_step
+from pipeline.orchestrator.request import Request
+from pipeline.orchestrator.runner import run_pipeline
 from tests.pipeline.orchestrator import toy
 
 
@@ -38,7 +39,8 @@ if __name__ == "__main__":
     root, step, folder, seconds = sys.argv[1:]
     Path(folder).mkdir(exist_ok=True)
     try:
-        run_step(build(folder, float(seconds)), step, root, invocation="i", observer=Printer(), preload=())
+        pipeline, request = build(folder, float(seconds)), Request(only=step)
+        run_pipeline(pipeline, root, request=request, invocation="i", observer=Printer(), preload=())
     except InputError as error:
         sys.stdout.write(f"{error}\n")
         sys.exit(2)

@@ -12,10 +12,10 @@ import pytest
 from components.dsl.errors import InputError
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.locks import find_holders
+from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root import locked_root
 from pipeline.orchestrator.root_store import ABANDONED_SECONDS
 from pipeline.orchestrator.runner import run_pipeline
-from pipeline.orchestrator.single_step import run_step
 from pipeline.orchestrator.store import Store
 from pipeline.provenance.garbage import find_garbage, remove_garbage
 from tests.pipeline.orchestrator import toy
@@ -24,7 +24,7 @@ from tests.processes import wait_for
 
 
 def step(root, name, value="hello", **options):
-    return run_step(Pipeline("toy", [chain(value)]), name, root, preload=(), **options)
+    return run_pipeline(Pipeline("toy", [chain(value)]), root, request=Request(only=name), preload=(), **options)
 
 
 def runs(root):
@@ -96,7 +96,7 @@ def test_finished_step_is_recorded_once_per_invocation(tmp_path):
 def test_failed_step_ends_the_invocation_and_a_retry_resumes_it(tmp_path):
     def go(name, how):
         pipeline = Pipeline("toy", toy.misbehaving(how))
-        return run_step(pipeline, name, tmp_path, invocation="i", preload=()).state
+        return run_pipeline(pipeline, tmp_path, request=Request(only=name), invocation="i", preload=()).state
 
     go("write", "crash")
     assert go("behave", "crash") == "failed"
@@ -109,8 +109,9 @@ def test_failed_step_ends_the_invocation_and_a_retry_resumes_it(tmp_path):
 
 def test_refuses_invocation_of_another_job(tmp_path):
     step(tmp_path, "write", invocation="i")
+    other = Pipeline("other", [toy.write()])
     with pytest.raises(InputError, match=r"--run must identify a run of the job 'other', got 'i' of 'toy'"):
-        run_step(Pipeline("other", [toy.write()]), "write", tmp_path, invocation="i", preload=())
+        run_pipeline(other, tmp_path, request=Request(only="write"), invocation="i", preload=())
 
 
 def test_artifacts_of_an_unfinished_invocation_are_no_garbage(tmp_path):

@@ -9,9 +9,10 @@ from components.dsl.errors import InputError
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.locks import cache_locked
 from pipeline.orchestrator.observer import Observer
+from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root import locked_root
 from pipeline.orchestrator.root_store import ABANDONED_SECONDS
-from pipeline.orchestrator.single_step import run_step
+from pipeline.orchestrator.runner import run_pipeline
 from plugins.remote_roots.artifacts import LIMIT_VARIABLE
 from plugins.remote_roots.garbage import find_remote_garbage
 from plugins.remote_roots.leases import SECONDS_VARIABLE
@@ -26,7 +27,7 @@ PLAN = {"write": [], "shout": ["write"]}
 
 def step(root, name, value="hello", **options):
     loud = toy.shout(text=toy.write(value=value).output(toy.Text))
-    return run_step(Pipeline("toy", [loud]), name, root, preload=PRELOAD, **options)
+    return run_pipeline(Pipeline("toy", [loud]), root, request=Request(only=name), preload=PRELOAD, **options)
 
 
 def runs(root):
@@ -110,7 +111,8 @@ def test_a_number_that_many_claim_at_once_has_one_owner(memory):
 
 def test_a_failure_ends_the_run_for_all_and_a_retry_goes_on(machine):
     def go(root, name, how):
-        return run_step(Pipeline("toy", toy.misbehaving(how)), name, root, invocation="i", preload=PRELOAD).state
+        pipeline, request = Pipeline("toy", toy.misbehaving(how)), Request(only=name)
+        return run_pipeline(pipeline, root, request=request, invocation="i", preload=PRELOAD).state
 
     go(machine("one"), "write", "crash")
     assert go(machine("other"), "behave", "crash") == "failed"
