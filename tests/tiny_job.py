@@ -84,6 +84,16 @@ runtimes = ["tflite"]
 """
 
 
+def write_tuning_job(folder):
+    """Writes `TUNING_JOB`, its checkpoint and its rows into a folder; returns the folder."""
+    from tests.components import tuning_job
+
+    tuning_job.write_checkpoint(folder)
+    tuning_job.write_rows(folder, "classification")
+    (folder / "small.toml").write_text(TUNING_JOB)
+    return folder
+
+
 def without(*names):
     """The settings without some tables."""
     return "\n[".join(table for table in SETTINGS.split("\n[") if table.partition("]")[0] not in names)

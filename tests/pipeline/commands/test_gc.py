@@ -1,8 +1,7 @@
 """`gc` on the command line: what it does beside a run."""
 
-from pipeline.cli import main
 from pipeline.orchestrator.root import locked_root
-from tests.pipeline.command_line import said
+from tests.pipeline.command_line import refused, said
 from tests.pipeline.provenance.made_up import Jobs
 
 
@@ -12,6 +11,5 @@ def test_a_dry_run_does_not_wait_for_a_run(tmp_path, capfd):
     jobs.run("new", push=False)
     with locked_root(tmp_path):
         assert "out-old" in said(capfd, "gc", "--dry-run", "--root", tmp_path)
-        assert main(["gc", "--root", str(tmp_path)]) == 2
-        assert capfd.readouterr().err.startswith("error: ")
+        refused(capfd, "gc", "--root", tmp_path)
     assert (tmp_path / "artifacts" / "rows" / "out-old").is_dir()

@@ -7,8 +7,9 @@ import pytest
 
 from pipeline.cli import main
 from pipeline.orchestrator.store import Store
-from tests.components import tuning_job
+from tests.pipeline.command_line import refused
 from tests.tiny_job import TUNING_JOB as JOB
+from tests.tiny_job import write_tuning_job
 
 RUNGS = ("teacher", "student", "quantization", "student+quantization")
 
@@ -16,11 +17,7 @@ RUNGS = ("teacher", "student", "quantization", "student+quantization")
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """The job and what it reads."""
-    folder = tmp_path_factory.mktemp("ladder")
-    tuning_job.write_checkpoint(folder)
-    tuning_job.write_rows(folder, "classification")
-    (folder / "small.toml").write_text(JOB)
-    return folder
+    return write_tuning_job(tmp_path_factory.mktemp("ladder"))
 
 
 @pytest.fixture(scope="module")
@@ -76,67 +73,21 @@ def test_what_rungs_share_is_made_once(job):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (("[student]\nintermediate_size = 16\n", ""), "distillation must be left out without [student]"),
-        (('"tflite"', '"onnx"'), "quantization must be left out where export.runtimes has no 'tflite'"),
-    ],
-)
-def test_what_is_no_ladder_is_refused(files, capsys, changes, message):
-    (files / "other.toml").write_text(JOB.replace(*changes))
-    assert main(["compare", "--stages", str(files / "other.toml"), "--root", str(files / "other")]) == 2
-    assert message in " ".join(capsys.readouterr().err.split())
-    assert not (files / "other").exists()
-
-
-def test_a_job_without_parts(files, capsys):
-    bare = JOB[: JOB.index("[student]")]
-    (files / "bare.toml").write_text(bare)
-    assert main(["compare", "--stages", str(files / "bare.toml"), "--root", str(files / "other")]) == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert "there must be [examples], and one or more of [student], [pruning], [quantization]" in said
-
-
-@pytest.mark.long
-def test_a_doctor_looks_into_the_same_job(job, capsys):
-    command = ["doctor", str(job / "small.toml"), "--root", str(job / "root"), "--fix", "0"]
-    assert main(command) == 0
-    folder = job / "root/diagnosed/small"
-    content = json.loads((folder / "diagnosis.json").read_text())
-    assert content["recipe"] == "dynamic_wi8"
-    assert len(content["layers"]) == 7, "six of a block, and the head"
-    gains = [layer["gain"] for layer in content["layers"]]
-    assert gains == sorted(gains, reverse=True)
-    assert sum(layer["extra_microseconds"] for layer in content["layers"]) >= 0
-    fix = content["fix"]
-    assert fix["wanted"] == content["score"]["float"]
-    assert fix["reached"] == (fix["score"] >= fix["wanted"])
-    table = (folder / "diagnosis.md").read_text()
-    assert all(f"| {layer['layer']} |" in table for layer in content["layers"])
-    assert "<svg" in (folder / "gains.svg").read_text()[:1000]
-    said = capsys.readouterr().out
-    assert "written:" in said
-    assert "gain: share of the distance" in said, "whatever a narrow screen folds in the table"
-
-
-@pytest.mark.parametrize(
-    ("text", "more", "message"),
+    ("text", "message"),
     [
         (
-            JOB[: JOB.index("[quantization]")],
-            [],
-            "there must be [examples] and a [quantization] to look into",
+            JOB.replace("[student]\nintermediate_size = 16\n", ""),
+            "distillation must be left out without [student]",
         ),
-        (JOB, ["--fix", "-1"], "--fix must be from 0 to 100 points, got -1"),
+        (JOB.replace('"tflite"', '"onnx"'), "quantization must be left out where export.runtimes has no 'tflite'"),
         (
-            JOB,
-            ["--set", "quantization.recipe=float16"],
-            "quantization.recipe must have integers to be diagnosed, got",
+            JOB[: JOB.index("[student]")],
+            "there must be [examples], and one or more of [student], [pruning], [quantization]",
         ),
     ],
 )
-def test_what_a_doctor_cannot_look_into(files, capsys, text, more, message):
+def test_what_is_no_ladder_is_refused(files, capfd, text, message):
     (files / "other.toml").write_text(text)
-    assert main(["doctor", str(files / "other.toml"), "--root", str(files / "other"), *more]) == 2
-    assert not (files / "other" / "artifacts").exists(), "nothing was trained"
-    assert message in " ".join(capsys.readouterr().err.split())
+    line = refused(capfd, "compare", "--stages", files / "other.toml", "--root", files / "other")
+    assert line.startswith(message)
+    assert not (files / "other").exists()

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from pipeline.cli import main
 from pipeline.job.files import load_settings
 from plugins.compare.budget import Budget
 from plugins.compare.variants import _VALIDATIONS, load_variants
+from tests.pipeline.command_line import refused
 from tests.tiny_job import without, write_job
 
 AFTER = ("examples", "fine_tuning", "student", "distillation", "quantization", "evaluation")
@@ -173,7 +173,5 @@ def test_a_command_that_cannot_start_is_one_line(job, capfd, arguments, message)
     files = [str(job / name) for name in ("base.toml", "spans.toml")]
     root = job / "root"
     given = [argument.format(job=job) for argument in arguments]
-    assert main(["compare", *files, "--root", str(root), *given]) == 2
-    printed = capfd.readouterr()
-    assert printed.err.startswith(f"error: {message.format(job=job)}")
-    assert (printed.out, printed.err.count("\n"), root.exists()) == ("", 1, False)
+    assert refused(capfd, "compare", *files, "--root", root, *given).startswith(message.format(job=job))
+    assert not root.exists()

@@ -7,18 +7,14 @@ import numpy as np
 import pytest
 
 from pipeline.cli import main
-from tests.components import tuning_job
-from tests.tiny_job import TUNING_JOB
+from tests.pipeline.command_line import refused
+from tests.tiny_job import write_tuning_job
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A job and its data."""
-    folder = tmp_path_factory.mktemp("explain")
-    tuning_job.write_checkpoint(folder)
-    tuning_job.write_rows(folder, "classification")
-    (folder / "small.toml").write_text(TUNING_JOB)
-    return folder
+    return write_tuning_job(tmp_path_factory.mktemp("explain"))
 
 
 @pytest.mark.long
@@ -53,7 +49,5 @@ def test_a_pushed_version_is_explained_with_the_model_behind_it(folder, tmp_path
 
 
 def test_what_cannot_be_explained(folder, capfd):
-    job = ["explain", str(folder / "small.toml"), "--root", str(folder / "root")]
-    capfd.readouterr()
-    assert main([*job, "--rows", "0"]) == 2
-    assert capfd.readouterr().err == "error: --rows must be at least 1, got 0\n"
+    line = refused(capfd, "explain", folder / "small.toml", "--root", folder / "root", "--rows", "0")
+    assert line == "--rows must be at least 1, got 0"

@@ -10,6 +10,7 @@ from pipeline.cli import main
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.orchestrator.store import Store
 from tests.components import tuning_job
+from tests.pipeline.command_line import refused
 
 JOB = """
 name = "small"
@@ -190,7 +191,6 @@ def test_limits_that_cannot_be_met(job, capsys):
         (["--max-megabytes", "1", "--root", "{file}"], "root must be a folder that can be written to, got"),
     ],
 )
-def test_what_cannot_be_searched(idle, capsys, more, message):
+def test_what_cannot_be_searched(idle, capfd, more, message):
     file = idle / "small.toml"
-    assert main(command(idle, *(argument.format(file=file / "root") for argument in more))) == 2
-    assert message in " ".join(capsys.readouterr().err.split())
+    assert message in refused(capfd, *command(idle, *(argument.format(file=file / "root") for argument in more)))
