@@ -81,16 +81,17 @@ def test_a_tracker_of_a_strangers_package(tmp_path, capfd):
 def test_a_job_of_a_strangers_task(site, tmp_path):
     job = write_star_job(tmp_path / "job")
     code = (
-        "from pathlib import Path\nfrom pipeline.job.files import load_settings\n"
+        "from pathlib import Path\nfrom pipeline.cli import main\nfrom pipeline.job.files import load_settings\n"
         "from components.examples.registry import TASK_ROWS\n"
         f"source = load_settings(Path({str(job)!r})).examples\n"
-        "print(type(source).__name__, TASK_ROWS[source.task].labels(source, source.splits()['train']))"
+        "print(type(source).__name__, TASK_ROWS[source.task].labels(source, source.splits()['train']))\n"
+        "main(['schema', '--out', 'schema.json'])\nmain(['init', '--help'])"
     )
-    program = Program(site, tmp_path)
-    assert program("-c", code).strip() == "StarSource ['1', '2', '3']"
-    schema = json.loads(program("-m", "pipeline", "schema"))
+    source, _, usage = Program(site, tmp_path)("-c", code).partition("\n")
+    assert source == "StarSource ['1', '2', '3']"
+    schema = json.loads((tmp_path / "schema.json").read_text())
     assert schema["$defs"]["StarSource"]["properties"]["task"]["const"] == "stars"
-    assert "stars" in program("-m", "pipeline", "init", "--help")
+    assert "stars" in usage
 
 
 @pytest.mark.long
