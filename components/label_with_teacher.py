@@ -16,9 +16,11 @@ import numpy as np
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.arrays import Array
 from components.dsl.component import Input, Output, component
+from components.dsl.errors import InputError
 from components.dsl.step_folders import report_progress, step_folders
 from components.examples.overlap import resolve_leaks
 from components.examples.registry import TASK_ROWS, check_unlabelled, read_rows
+from components.examples.texts import split_texts
 from components.sources.shared import NearOverlap, Overlap
 from components.sources.text import TextSource, read_lines
 from components.training.copy_filter import CopyFilter
@@ -53,9 +55,9 @@ def label_with_teacher(
 ) -> None:
     """Runs teachers once on every row that a student learns from, so that no training step runs them again.
 
-    The rows are those of training and validation, copies of the training rows with some words replaced, and unlabelled
-    texts. Copies and unlabelled texts get the teacher's labels. Test rows are not labelled; they are read only to find
-    copies and unlabelled texts that are equal to one of them. An interrupted step resumes at the next part of the rows.
+    The rows are those of training and validation, copies of the training rows with some words replaced, new pairs of
+    their texts, and unlabelled texts. All but the first get the teacher's labels. Test rows are not labelled; they are
+    read only to find other rows that are equal to one of them. An interrupted step resumes at the next part.
 
     Args:
         teachers: fine-tuned models of any task; the mean of their probabilities is the answer.
@@ -65,7 +67,7 @@ def label_with_teacher(
         labelled: the rows with `teacher_answers`; its counts are the numbers of rows of each kind.
         teacher_labels: the augmentation of the training rows.
         unlabelled: texts without labels; each line is a row.
-        overlap: what happens to copies and unlabelled texts that are equal to a validation or test row, see
+        overlap: what happens to copies, new pairs and unlabelled texts that are equal to a validation or test row, see
             `CopyFilter` and `resolve_leaks`.
         near_overlap: what happens to those that are nearly equal to such a row.
 
@@ -90,7 +92,8 @@ def label_with_teacher(
         lines, rows_of_task = list(read_lines(unlabelled)), TASK_ROWS[content["task"]]
         texts, leaks = resolve_leaks(lines, splits, rows_of_task, overlap=overlap, near_overlap=near_overlap)
     kinds = _list_kinds(examples, task, teacher_labels, replacer, texts)
-    copy_filter = CopyFilter(examples, overlap, near_overlap) if teacher_labels.copies else None
+    is_augmented = teacher_labels.copies or teacher_labels.new_pairs
+    copy_filter = CopyFilter(examples, overlap, near_overlap) if is_augmented else None
     copy_leaks = Counter[str]()
     # Parts are kept in the step's checkpoint folder, so that an interrupted step resumes; outside of a run there is
     # none.
@@ -105,13 +108,13 @@ def label_with_teacher(
     for name in ("train.jsonl.gz", "validation.jsonl.gz", LABELS_FILE):
         if examples.file(name).is_file():
             shutil.copyfile(examples.file(name), labelled.file(name))
-    added = {name: counts[name] for name in ("copies", "unlabelled") if name in counts}
+    added = {name: counts[name] for name in ("copies", "new_pairs", "unlabelled") if name in counts}
     counted = content["counts"]
     rows = {"train": counted["train"] + sum(added.values()), "validation": counted["validation"]}
     write_features(labelled.path, {**content, "counts": rows, TEACHER_ANSWERS: labeler.describe()})
     labelled.counts = rows | added | leaks | copy_leaks
     for name, count in copy_leaks.items():
-        logger.warning("%s: %d of %d", name.replace("_", " "), count, counts["copies"])
+        logger.warning("%s: %d", name.replace("_", " "), count)
 
 
 class _RowKind(NamedTuple):
@@ -136,6 +139,7 @@ def _list_kinds(
     replacer: "WordReplacer | None",
     texts: list[str],
 ) -> list[_RowKind]:
+    from keras_bert.data.neighbouring_pairs import neighbouring_pairs
     from keras_bert.data.schemas import list_feature
     from keras_bert.data.task_batches import task_batches
 
@@ -159,9 +163,14 @@ def _list_kinds(
 
     kinds = [labelled("labelled", "train"), labelled("validation", "validation")]
     kinds += [labelled("copies", "train", copy) for copy in range(1, teacher_labels.copies + 1)]
+    if teacher_labels.new_pairs:
+        firsts, seconds = split_texts(read_rows(examples, "train"))
+        pairs = neighbouring_pairs(firsts, seconds or [], teacher_labels.new_pairs, teacher_labels.seed)
+        if not pairs[0]:
+            raise InputError("teacher_labels.new_pairs must be 0, as all pairs of the rows' texts are rows already")
+        kinds.append(_RowKind("new_pairs", "train", -(-len(pairs[0]) // _ROWS), False, _encode(task, *pairs)))
     if texts:
-        batches = -(-len(texts) // _ROWS)
-        kinds.append(_RowKind("unlabelled", "train", batches, False, lambda start: _encode(texts, task, start)))
+        kinds.append(_RowKind("unlabelled", "train", -(-len(texts) // _ROWS), False, _encode(task, texts)))
     return kinds
 
 
@@ -172,10 +181,16 @@ def _replace_words(batch: "Batch", replacer: "WordReplacer", number: int, copy: 
             batch[f"{prefix}token_ids"] = replacer(batch, rows, 2 * copy + side, prefix)
 
 
-def _encode(texts: list[str], task: "Task", start: int) -> "Iterator[Batch]":
-    for first in range(start * _ROWS, len(texts), _ROWS):
-        rows = task.tokenizer.encode(texts[first : first + _ROWS], max_length=task.max_length, pad_to_longest=True)
-        yield {name: values.numpy() for name, values in rows.items()}
+def _encode(task: "Task", *columns: list[str]) -> "Callable[[int], Iterator[Batch]]":
+    """The batches of texts, or of first and second texts, from an index on."""
+
+    def read(start: int) -> "Iterator[Batch]":
+        for first in range(start * _ROWS, len(columns[0]), _ROWS):
+            parts = (column[first : first + _ROWS] for column in columns)
+            rows = task.tokenizer.encode(*parts, max_length=task.max_length, pad_to_longest=True)
+            yield {name: values.numpy() for name, values in rows.items()}
+
+    return read
 
 
 def _make_replacer(pretrained: "Task", task: "Task", teacher_labels: TeacherLabels) -> "WordReplacer":
@@ -228,8 +243,8 @@ def _write_parts(
             if not file.is_file():
                 batches: Iterator[Batch] = itertools.islice(kind.read(start), _BATCHES)
                 leaks = Counter[str]()
-                if copy_filter is not None and kind.name == "copies":
-                    batches = (copy_filter.select(batch, leaks) for batch in batches)
+                if copy_filter is not None and kind.name in ("copies", "new_pairs"):
+                    batches = (copy_filter.select(batch, kind.name, leaks) for batch in batches)
                 with replaced_file(file) as unfinished:
                     filled = (batch for batch in batches if len(batch["token_ids"]))
                     records = (labeler.records(batch, has_labels=kind.has_labels) for batch in filled)

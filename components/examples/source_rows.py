@@ -92,6 +92,11 @@ def read_unlabelled(source: AnySource, unlabelled: UnlabelledSource) -> list[Any
     return source.read_unlabelled(unlabelled)
 
 
+def reads_pairs(source: AnySource) -> bool:
+    """Whether a teacher could label pairs of the source's texts, which a model reads together."""
+    return TASK_ROWS[source.task].may_be_unlabelled and getattr(source, "second_text", None) is not None
+
+
 def list_fields(source: Any) -> dict[str, Any]:
     """The fields of a source of files that say how they are read; none for a source without files."""
     if not dataclasses.is_dataclass(source):

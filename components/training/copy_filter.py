@@ -1,4 +1,4 @@
-"""Copies of training rows, with replaced words, that are validation or test rows: counted, dropped or refused."""
+"""Rows made of training rows, that are validation or test rows: counted, dropped or refused."""
 
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ _ROWS = 64
 
 
 class CopyFilter:
-    """Looks copies up among the tokens of held-out rows; pairs of adjacent tokens replace pairs of words."""
+    """Looks rows up among the tokens of held-out rows; pairs of adjacent tokens replace pairs of words."""
 
     def __init__(self, examples: TaskExamples, overlap: Overlap, near_overlap: NearOverlap) -> None:
         from keras_bert.data.task_batches import task_batches
@@ -32,8 +32,8 @@ class CopyFilter:
         }
         self._held_out = HeldOutKeys(keys, overlap, near_overlap)
 
-    def select(self, batch: "Batch", counts: Counter[str]) -> "Batch":
-        """The copies that stay.
+    def select(self, batch: "Batch", kind: str, counts: Counter[str]) -> "Batch":
+        """The rows that stay, all `copies` or all `new_pairs`.
 
         `counts` gets the numbers of those that were found, by names such as `copies_near_test`.
         """
@@ -42,10 +42,11 @@ class CopyFilter:
             matches = self._held_out.find(key)
             for relation, split in matches:
                 if self._held_out.treatments[relation] == "error":
-                    nearly = "nearly " * (relation == "near")
-                    clause = f"a copy of a training row with replaced words is {nearly}a {split} row"
-                    refuse_overlap(relation, [clause], "lower teacher_labels.replaced")
-                counts[f"copies_{relation}_{split}"] += 1
+                    nearly, is_copy = "nearly " * (relation == "near"), kind == "copies"
+                    made = "copy of a training row with replaced words" if is_copy else "new pair of training texts"
+                    way_out = "lower teacher_labels.replaced" if is_copy else "leave out teacher_labels.new_pairs"
+                    refuse_overlap(relation, [f"a {made} is {nearly}a {split} row"], way_out)
+                counts[f"{kind}_{relation}_{split}"] += 1
             stays[number] = not self._held_out.drops(matches)
         return {name: values[stays] for name, values in batch.items()}
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from keras_bert.core.checks import check
 from keras_bert.data.array_batches import ArrayRows
+from keras_bert.data.neighbouring_pairs import neighbouring_pairs
 from keras_bert.data.schemas import compares_rows
 from keras_bert.in_memory.fit import (
     ProgressBar,
@@ -24,7 +25,7 @@ from keras_bert.in_memory.fit import (
 from keras_bert.options.compression import Distillation, Imitation, Pruning, Student
 from keras_bert.options.quantization import Quantization, RecipeName
 from keras_bert.options.tables import DistillationSettings, PruningSettings, QuantizationSettings
-from keras_bert.options.training import Training
+from keras_bert.options.training import Training, suggest_new_pairs
 from keras_bert.recipes.distill import distill_student, distillation_objective
 from keras_bert.recipes.prune import prune_task
 from keras_bert.recipes.quantize import quantize_task, start_quantization
@@ -46,6 +47,7 @@ def distill(
     layers: Sequence[int] | None = None,
     student: Student | None = None,
     probabilities: Any = None,
+    new_pairs: int | None = None,
     distillation: Distillation = Distillation(),
     imitation: Imitation = Imitation(),
     verbose: int = 1,
@@ -64,6 +66,8 @@ def distill(
         probabilities: the answers of another teacher, such as a large language model, instead of those of `teacher`:
             probabilities of the labels (rows, labels), in the order of `teacher.labels` or in columns named as the
             labels; of a regression the numbers (rows,), of an embedding the cosines (rows,).
+        new_pairs: number of further rows for each first text, where the teacher labels texts and `pairs`, see
+            `keras_bert.data.neighbouring_pairs.neighbouring_pairs`; None suits their number, 0 adds none.
         distillation: the temperature, and the share of the labels in the loss, which is 0 for texts alone.
         imitation: weights of further losses, on the hidden states and attentions of teacher and student.
         verbose: 1 shows a progress bar, 0 none.
@@ -87,6 +91,13 @@ def distill(
     check("distill", "layers", is_one_set, "be set, or else student", (layers, student))
     arguments, pairs = read_columns(teacher, data, pairs)
     plan = suggest_training(teacher, len(arguments[0]), is_student=True, **training)
+    is_labelled = len(arguments) > 1 or probabilities is not None or not teacher.learns_from_texts
+    rule = "be left out for rows of single texts, and for rows with labels or answers"
+    check("distill", "new_pairs", not new_pairs or not (is_labelled or pairs is None), rule, new_pairs)
+    if pairs is not None and not is_labelled:
+        count = suggest_new_pairs(len(pairs)) if new_pairs is None else new_pairs
+        new_texts, new_seconds = neighbouring_pairs(arguments[0], pairs, count, plan.seed)
+        arguments, pairs = [[*arguments[0], *new_texts]], [*pairs, *new_seconds]
     if probabilities is None:
         rows, distillation = _read_rows(teacher, arguments, pairs, distillation)
     else:

@@ -253,15 +253,18 @@ class Imitation(StateImitation):
 
 @validated_dataclass
 class TeacherLabels:
-    """Augmentation of the training rows: copies in which some words are replaced.
+    """Augmentation of the training rows: copies in which some words are replaced, and new pairs of their texts.
 
     Attributes:
+        new_pairs: for rows of two texts, the number of new rows for each first text, at most 8, see
+            `keras_bert.data.neighbouring_pairs.neighbouring_pairs`.
         copies: number of copies of each training row (Jiao et al. 2020, section 3.2 and algorithm 1).
         replaced: share of the words of a copy that are replaced, above 0 and at most 1.
         candidates: number of words from which a replacement is drawn.
-        seed: seed of the replacements, 0 to 2^32 - 1.
+        seed: seed of the replacements and of the choice of new pairs, 0 to 2^32 - 1.
     """
 
+    new_pairs: Annotated[int, pydantic.Field(ge=0, le=8)] = 0
     copies: pydantic.NonNegativeInt = 0
     replaced: PositiveShare = 0.4
     candidates: pydantic.PositiveInt = 15

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from components.examples.registry import TASK_ROWS
 from components.examples.row_traits import RowTraits, TokenTraits, percentile
-from components.examples.source_rows import AnySource
+from components.examples.source_rows import AnySource, reads_pairs
 from components.sources.checkpoint import Checkpoint
 from components.sources.questions import QuestionSource
 from components.sources.retrieval import RetrievalSource
 from components.sources.shared import SPLITS
-from keras_bert.options.training import RETRIEVAL_RATE, suggest_epochs, suggest_rates
+from keras_bert.options.training import RETRIEVAL_RATE, suggest_epochs, suggest_new_pairs, suggest_rates
 from pipeline.capabilities import CAPABILITIES
 from pipeline.proposal import RECIPE, Setting, SettingsTable, propose_class_weights
 from pipeline.workload import EncoderSize, RowLengths, TrainingWork
@@ -62,19 +62,23 @@ def propose_settings(
         *propose_class_weights(rows),
     ]
     tables = [*start, SettingsTable("fine_tuning", training)]
+    new_pairs = suggest_new_pairs(rows.rows) if reads_pairs(source) else 0
     if size is not None and student is not None:
         reason = f"half of the checkpoint's {size.layers}; without [student] the teacher is exported"
         tables += [
             SettingsTable("student", [Setting("num_layers", student.layers, reason)]),
             SettingsTable("distillation", [Setting("epochs", epochs), Setting("learning_rate", rates[1])]),
         ]
+        if new_pairs:
+            reason = "of each first text, for the student, which the teacher labels"
+            tables.append(SettingsTable("teacher_labels", [Setting("new_pairs", new_pairs, reason)]))
     tables.append(SettingsTable("quantization", [RECIPE, Setting("epochs", 1.0)]))
     if size is None:
         return Draft(tables, None)
     read, last = RowLengths.of_tokens(tokens.lengths, rows.rows, lengths[0].value, source.task), student or size
     works = [TrainingWork(epochs * read.rows, read.tokens, size), TrainingWork(read.rows, read.tokens, last, last)]
     if student is not None:
-        works.append(TrainingWork(epochs * read.rows, read.tokens, student, size))
+        works.append(TrainingWork(epochs * read.rows * (1 + new_pairs), read.tokens, student, size))
     return Draft(tables, works)
 
 

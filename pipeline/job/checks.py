@@ -5,6 +5,7 @@ import tempfile
 
 from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS, check_unlabelled
+from components.examples.source_rows import reads_pairs
 from components.sources.questions import QuestionSource
 from components.sources.retrieval import RetrievalSource
 from components.sources.text import TextSource
@@ -123,6 +124,10 @@ def check_teachers(settings: Settings) -> None:
     source, unlabelled, table = settings.examples, settings.unlabelled, settings.distillation
     if unlabelled is not None and source is not None:
         check_unlabelled(source.task)
+    new_pairs = 0 if settings.teacher_labels is None else settings.teacher_labels.new_pairs
+    if new_pairs and source is not None and not reads_pairs(source):
+        rule = "be left out unless the rows are pairs of texts with classes or a number"
+        raise InputError(f"teacher_labels.new_pairs must {rule}, got {new_pairs}")
     readers = {
         "unlabelled": unlabelled is not None and unlabelled.has_teacher_answers,
         "distillation": settings.has_teacher_answers(),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from components.examples.registry import TASK_ROWS
+from components.examples.source_rows import reads_pairs
 from components.sources.retrieval import RetrievalSource
 from keras_bert.options.quantization import RECIPES
 from keras_bert.options.training import Training
@@ -25,8 +26,9 @@ def _change_student(settings: Settings) -> Iterator[str]:
         field = "layers" if student.layers else "num_layers"
         yield f"keep more of the teacher's layers than {layers} (student.{field})"
     yield _train_longer("distillation", settings.distillation)
-    is_single_text = TASK_ROWS[source.task].may_be_unlabelled and getattr(source, "second_text", None) is None
-    if settings.unlabelled is None and is_single_text:
+    if reads_pairs(source) and not (augmentation and augmentation.new_pairs):
+        yield "add new pairs of the rows' texts (teacher_labels.new_pairs)"
+    elif settings.unlabelled is None and TASK_ROWS[source.task].may_be_unlabelled and not reads_pairs(source):
         yield "add texts that the teacher labels ([unlabelled])"
     elif not isinstance(source, RetrievalSource) and not (augmentation and augmentation.copies):
         yield "add altered copies of the rows (teacher_labels.copies)"

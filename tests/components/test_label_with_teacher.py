@@ -1,6 +1,8 @@
 """Rows with a teacher's answers: what is stored is what the teacher says, and a student learns the same from it."""
 
+import itertools
 from collections.abc import Callable
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from components.label_with_teacher import label_with_teacher
 from components.sources.table import TableSource
 from components.sources.text import TextSource
 from components.training.model_folder import read_model
+from keras_bert.data.neighbouring_pairs import neighbouring_pairs
 from keras_bert.data.records import read_features
 from keras_bert.data.task_batches import task_batches
 from keras_bert.options.compression import Student, TeacherLabels
@@ -112,6 +115,34 @@ def test_texts_without_labels_get_the_teachers_and_those_of_test_rows_are_counte
         rows = rows_of(labelled.path)
         assert len(rows) == count + kept
         for row, answers in zip(rows[count:], expected[:kept], strict=True):
+            np.testing.assert_allclose(row["teacher_answers"][0], answers, atol=1e-4)
+            assert row["label"] == answers.argmax()
+
+
+def test_new_pairs_get_the_teachers_labels_and_those_of_test_rows_are_counted_or_dropped(line, tmp_path):
+    artifacts = line("classification")
+    words = "cow hen owl oak fir elm".split()
+    texts, seconds = zip(
+        *((f"{one} {two}", f"{two} {three}") for one, two, three in permutations(words, 3)), strict=True
+    )
+    pairs = neighbouring_pairs(texts, seconds, 2, seed=3)
+    header, labels = "text\tother\tlabel", itertools.cycle(["yes", "no"])
+    for name, columns in (("train", (texts, seconds)), ("test", [column[:2] for column in pairs])):
+        lines = map("\t".join, zip(*columns, labels, strict=False))
+        (tmp_path / f"{name}.tsv").write_text("\n".join([header, *lines]))
+    paths = [str(tmp_path / f"{name}.tsv") for name in ("train", "train", "test")]
+    examples = tuning_job.ingest(tmp_path, artifacts.vocabulary, TableSource(*paths, second_text="other"))
+    count, teacher = read_features(examples.path)["counts"]["train"], artifacts.load("blank")
+    expected = teacher.network().predict_on_batch(teacher.encode(*pairs))
+    for overlap, kept in (("keep", len(expected)), ("drop", len(expected) - 2)):
+        augmentation = {"teacher_labels": TeacherLabels(new_pairs=2, seed=3)}
+        labelled = answer(
+            artifacts, tmp_path / overlap, examples=examples, overlap=overlap, near_overlap="off", **augmentation
+        )
+        assert labelled.counts["new_pairs"] == kept
+        assert labelled.counts["new_pairs_in_test"] == 2
+        rows = rows_of(labelled.path)[count:]
+        for row, answers in zip(rows, expected[len(expected) - kept :], strict=True):
             np.testing.assert_allclose(row["teacher_answers"][0], answers, atol=1e-4)
             assert row["label"] == answers.argmax()
 

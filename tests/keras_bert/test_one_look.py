@@ -155,6 +155,21 @@ def test_texts_alone_are_labelled_by_the_teacher(monkeypatch):
     assert sorted(number for _, batch in shares for number in batch) == sorted(likeliest)
 
 
+@pytest.mark.usefixtures("eager")
+def test_the_teacher_also_labels_new_pairs_of_texts_without_labels(monkeypatch):
+    teacher, asked, texts = make_task("classification"), [], [f"{text} {row}" for row, text in enumerate(TEXTS)]
+    encode = type(teacher).encode
+    monkeypatch.setattr(type(teacher), "encode", lambda task, *columns: asked.append(columns) or encode(task, *columns))
+    for new_pairs, rows in ((None, 18), (1, 12), (0, 6)):
+        keras_bert.distill(teacher, texts, pairs=CONTEXTS, new_pairs=new_pairs, layers=[0], steps=1, **SMALL)
+        firsts, seconds = asked.pop()
+        assert (firsts[:6], seconds[:6]) == (texts, CONTEXTS)
+        assert len({*zip(firsts, seconds, strict=True)}) == rows
+    for columns, pairs in (((texts,), None), ((texts, LABELS), CONTEXTS)):
+        with pytest.raises(ValueError, match=r"^distill\.new_pairs must be left out for rows of single texts, and for"):
+            keras_bert.distill(teacher, *columns, pairs=pairs, new_pairs=1, layers=[0], **SMALL)
+
+
 class LabelledColumn:
     """A column whose rows have labels, as one of pandas that was filtered: `column[0]` is no row."""
 

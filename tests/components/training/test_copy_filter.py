@@ -46,16 +46,16 @@ def change_token(batch):
 def test_planted_test_rows_are_counted_and_stay(examples):
     counts, rows = Counter[str](), read_split(examples, "test")
     copies = CopyFilter(examples, "keep", "keep")
-    assert len(copies.select(rows, counts)["label"]) == len(rows["label"])
+    assert len(copies.select(rows, "copies", counts)["label"]) == len(rows["label"])
     assert counts["copies_in_test"] == len(rows["label"])
     counts.clear()
-    copies.select(change_token(rows), counts)
+    copies.select(change_token(rows), "copies", counts)
     assert counts["copies_near_test"] >= 0.95 * len(rows["label"])
 
 
 def test_rows_of_training_alone_are_none(examples):
     counts = Counter[str]()
-    CopyFilter(examples, "keep", "off").select(change_token(read_split(examples, "train")), counts)
+    CopyFilter(examples, "keep", "off").select(change_token(read_split(examples, "train")), "copies", counts)
     assert not counts
 
 
@@ -70,7 +70,7 @@ def test_dropped_copies_take_their_labels_along(examples, overlap, near_overlap)
 
     both = {name: np.concatenate([pad(others[name]), pad(planted[name])]) for name in others}
     counts = Counter[str]()
-    left = CopyFilter(examples, overlap, near_overlap).select(both, counts)
+    left = CopyFilter(examples, overlap, near_overlap).select(both, "copies", counts)
     kept = len(others["label"])
     assert kept <= len(left["label"]) <= kept + 0.05 * len(rows["label"])
     for name, values in left.items():
@@ -82,7 +82,7 @@ def test_copies_are_refused(examples, setting, word):
     rows = read_split(examples, "test")
     copies = CopyFilter(examples, **{"overlap": "keep", "near_overlap": "keep", setting: "error"})
     with pytest.raises(InputError) as error:
-        copies.select(rows if setting == "overlap" else change_token(rows), Counter())
+        copies.select(rows if setting == "overlap" else change_token(rows), "copies", Counter())
     assert str(error.value) == (
         f"examples.{setting} is 'error', and a copy of a training row with replaced words is {word}a test row; "
         f"lower teacher_labels.replaced, or set examples.{setting} to 'drop' or 'keep'"

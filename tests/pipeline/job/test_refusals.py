@@ -155,6 +155,7 @@ VALUES = {
     ],
     "teacher_labels": [
         ("copies=-1", "copies must be at least 0, got -1"),
+        ("new_pairs=9", "new_pairs must be at most 8, got 9"),
         ("replaced=0.0", "replaced must be positive, got 0.0"),
         ("candidates=0", "candidates must be positive, got 0"),
         ("seed=-1", "seed must be at least 0, got -1"),

@@ -9,6 +9,7 @@ LAYERS = "keep more of the teacher's layers than 1 (student.{})"
 LONGER = "raise distillation.epochs (3)"
 TEXTS = "add texts that the teacher labels ([unlabelled])"
 COPIES = "add altered copies of the rows (teacher_labels.copies)"
+NEW_PAIRS = "add new pairs of the rows' texts (teacher_labels.new_pairs)"
 PAIRS = "[examples]\ntrain = 'rows.tsv'\nsecond_text = 'other'\n"
 FLOAT = "keep layers in float32 (quantization.float_layers), which `doctor JOB --fix 1` finds"
 
@@ -25,7 +26,8 @@ FLOAT = "keep layers in float32 (quantization.float_layers), which `doctor JOB -
         (EXAMPLES, ["num_layers=2", "distillation.steps=9"], ["raise distillation.steps (9)", TEXTS]),
         (EXAMPLES, ["num_heads=1", "unlabelled.path='texts'"], [LONGER, COPIES]),
         (EXAMPLES, ["num_heads=1", "unlabelled.path='texts'", "teacher_labels.copies=1"], [LONGER]),
-        (PAIRS, ["num_heads=1"], [LONGER, COPIES]),
+        (PAIRS, ["num_heads=1"], [LONGER, NEW_PAIRS]),
+        (PAIRS, ["num_heads=1", "teacher_labels.new_pairs=2"], [LONGER, COPIES]),
         (QUERIES, ["num_heads=1"], [LONGER]),
     ],
 )
