@@ -83,7 +83,7 @@ class LabelledFiles:
         overlap: the treatment of rows that are in two of the splits train, validation and test: `keep` keeps them,
             and log, metrics and model card give their number; `drop` leaves them out of the earlier split; `error`
             stops the run. It also applies to validation and test rows in the text of the pre-training, in unlabelled
-            texts and in copies with replaced words.
+            texts, in copies with replaced words and in new pairs.
         near_overlap: the treatment of rows with nearly the same texts, which share at least 60 % of their pairs of
             adjacent words; `off` does not look for such rows.
     """

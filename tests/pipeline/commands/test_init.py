@@ -35,8 +35,10 @@ def checkpoint(tmp_path):
 def test_a_job_for_each_kind_of_data_is_accepted_by_run(tmp_path, checkpoint, capfd, kind):
     rows, job = KINDS[kind](tmp_path), tmp_path / "job.toml"
     assert main(["init", str(rows), "--checkpoint", checkpoint, "--out", str(job)]) == 0
-    source = load_settings(job).examples
+    settings = load_settings(job)
+    source, augmentation = settings.examples, settings.teacher_labels
     assert {name: getattr(source, name) for name in EXPECTED[kind]} == EXPECTED[kind]
+    assert (0 if augmentation is None else augmentation.new_pairs) == (2 if kind == "pairs" else 0)
     assert f'train = "{rows.name}"' in job.read_text()  # a folder with its job can be moved
     assert "fine_tune" in said(capfd, "run", job, "--dry-run", "--root", tmp_path / "root")
     assert not (tmp_path / "root").exists()

@@ -451,6 +451,11 @@ COMBINATIONS = {
         (SHAPE, f"encoder must be left out without [corpus], {UNREAD}"),
         ("distillation={}", f"distillation must be left out without [student], {UNREAD}"),
         (
+            "student.num_layers=1 --set teacher_labels.new_pairs=2",
+            "teacher_labels.new_pairs must be left out unless the rows are pairs of texts with classes or a number, got "
+            "2",
+        ),
+        (
             "examples.probabilities=p --set distillation.epochs=5.0",
             "distillation.epochs must be left out without [student], as [fine_tuning] has the settings of the "
             "training, got 5.0",
