@@ -452,8 +452,8 @@ COMBINATIONS = {
         ("distillation={}", f"distillation must be left out without [student], {UNREAD}"),
         (
             "student.num_layers=1 --set teacher_labels.new_pairs=2",
-            "teacher_labels.new_pairs must be left out unless the rows are pairs of texts with classes or a number, got "
-            "2",
+            "teacher_labels.new_pairs must be left out unless the rows are pairs of texts with classes or a number, "
+            "got 2",
         ),
         (
             "examples.probabilities=p --set distillation.epochs=5.0",
