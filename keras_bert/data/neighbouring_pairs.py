@@ -37,11 +37,11 @@ def neighbouring_pairs(
         [*firsts, *others]
     )
     index = NearestNeighbors(n_neighbors=min(_NEIGHBOURS, len(others)), metric="cosine").fit(grams.transform(others))
-    known, chance, pairs = set(map(frozenset, zip(texts, seconds, strict=True))), random.Random(seed), []
+    taken, chance, pairs = set(map(frozenset, zip(texts, seconds, strict=True))), random.Random(seed), []
     for first, places in zip(firsts, index.kneighbors(grams.transform(firsts), return_distance=False), strict=True):
-        near = [others[place] for place in places if others[place] != first and {first, others[place]} not in known]
+        near = [others[place] for place in places if others[place] != first and {first, others[place]} not in taken]
         for second in chance.sample(near, min(count, len(near))):
-            known.add(frozenset((first, second)))
+            taken.add(frozenset((first, second)))
             pairs.append((first, second))
     chance.shuffle(pairs)
     return [first for first, _ in pairs], [second for _, second in pairs]

@@ -157,12 +157,12 @@ def test_texts_alone_are_labelled_by_the_teacher(monkeypatch):
 
 @pytest.mark.usefixtures("eager")
 def test_the_teacher_also_labels_new_pairs_of_texts_without_labels(monkeypatch):
-    teacher, asked, texts = make_task("classification"), [], [f"{text} {row}" for row, text in enumerate(TEXTS)]
+    teacher, calls, texts = make_task("classification"), [], [f"{text} {row}" for row, text in enumerate(TEXTS)]
     encode = type(teacher).encode
-    monkeypatch.setattr(type(teacher), "encode", lambda task, *columns: asked.append(columns) or encode(task, *columns))
+    monkeypatch.setattr(type(teacher), "encode", lambda task, *columns: calls.append(columns) or encode(task, *columns))
     for new_pairs, rows in ((None, 18), (1, 12), (0, 6)):
         keras_bert.distill(teacher, texts, pairs=CONTEXTS, new_pairs=new_pairs, layers=[0], steps=1, **SMALL)
-        firsts, seconds = asked.pop()
+        firsts, seconds = calls.pop()
         assert (firsts[:6], seconds[:6]) == (texts, CONTEXTS)
         assert len({*zip(firsts, seconds, strict=True)}) == rows
     for columns, pairs in (((texts,), None), ((texts, LABELS), CONTEXTS)):
