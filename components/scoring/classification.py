@@ -111,7 +111,7 @@ def score_labels(true: Sequence[str], predicted: Sequence[str], labels: Sequence
         "macro_f1": float(f1_score(truth, answers, labels=seen, average="macro", zero_division=0.0)),
     }
     if len(labels) == 2:
-        metrics["mcc"] = float(matthews_corrcoef(truth, answers))
+        metrics["mcc"] = float(matthews_corrcoef(truth, answers)) if len(seen) == 2 else 0.0
     columns = precision_recall_fscore_support(truth, answers, labels=every, zero_division=0.0)
     names = ("precision", "recall", "f1", "support")
     report = {

@@ -29,8 +29,10 @@ def test_two_labels_counted_by_hand():
     assert scores.report["no"] == pytest.approx({"precision": 2 / 3, "recall": 2 / 3, "f1": 2 / 3, "support": 3})
 
 
-def test_always_the_same_label_is_no_correlation():
-    assert score_labels(["no", "yes"], ["no", "no"], ["no", "yes"]).metrics["mcc"] == 0.0
+@pytest.mark.parametrize("true", [["no", "yes"], ["no", "no"]])
+@pytest.mark.filterwarnings("error")
+def test_always_the_same_label_is_no_correlation(true):
+    assert score_labels(true, ["no", "no"], ["no", "yes"]).metrics["mcc"] == 0.0
 
 
 def test_a_label_that_is_neither_true_nor_predicted_is_no_class_of_the_mean():
