@@ -23,7 +23,7 @@ def opened(monkeypatch):
     """The files of the user that are parsed, in order."""
     from components.files import text_files
 
-    files, open_binary = list[str](), text_files.open_binary
+    files, open_binary = [], text_files.open_binary
     monkeypatch.setattr(text_files, "open_binary", lambda file: files.append(file) or open_binary(file))
     return files
 

@@ -50,7 +50,6 @@ def test_a_folder_whose_name_looks_like_a_pattern_is_none(tmp_path):
     (folder / "test[1].tsv").write_text("text\tlabel\n")
     text = CHECKPOINT + "[examples]\ntrain = 'rows-*.tsv'\ntest = 'test[1].tsv'\n[push]\nfolder = 'out*'\n"
     settings = load(folder, text)
-    assert isinstance(settings.examples, TableSource)
     assert match_files(settings.examples.train, (".tsv",), what="the table") == [str(folder / "rows-1.tsv")]
     assert settings.examples.test == str(folder / "test[1].tsv")
     assert settings.push.folder == str(folder / "out*")
@@ -80,8 +79,6 @@ def test_addresses_on_the_hub_are_pinned_to_commits_until_a_refresh(tmp_path, hu
 
     def commits():
         settings = load_settings(job)
-        assert settings.checkpoint is not None
-        assert isinstance(settings.examples, TableSource)
         addresses = (settings.checkpoint.path, settings.examples.train)
         assert addresses[1].endswith("/*.csv")
         return [address.partition("@")[2].partition("/")[0] for address in addresses]
@@ -237,11 +234,6 @@ def test_texts_with_zero_bytes_are_refused(tmp_path):
         load(tmp_path, text)
     with pytest.raises(InputError, match=r"^name must be a text without zero bytes"):
         load(tmp_path, CHECKPOINT + EXAMPLES, "name=a\0b")
-
-
-def test_tables_are_checked_against_one_another(tmp_path):
-    with pytest.raises(InputError, match=r"^there must be a start: "):
-        load(tmp_path, EXAMPLES)
 
 
 def test_the_engine_and_its_own_options(tmp_path):

@@ -73,7 +73,7 @@ def test_lines_before_a_wrong_one_are_answered(task):
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_text(task, monkeypatch):
-    texts = list[str]()
+    texts = []
     monkeypatch.setattr(stream, "answer_lines", lambda task, part, second: texts.extend(part) or [])
     list(answer_stream(task, io.BytesIO(b"\xef\xbb\xbfcow\n\xef\xbb\xbfoak\n")))
     assert texts == ["cow", "\ufeffoak"]

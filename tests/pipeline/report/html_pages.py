@@ -13,7 +13,7 @@ class Parsed(HTMLParser):
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
         self.elements = []
-        self.text, self._open = "", list[str]()
+        self.text, self._open = "", []
         self.feed(text)
         assert self._open == []
 

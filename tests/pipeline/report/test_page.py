@@ -200,7 +200,7 @@ class RunSummary:
     """What `report_written_after` says."""
 
     def __init__(self):
-        self.said, self.complaints = list[str](), list[str]()
+        self.said, self.complaints = [], []
 
 
 def follow(root, summary, error=None):

@@ -10,7 +10,6 @@ import pytest
 
 import plugins.explain
 from pipeline.views.reports import write_json
-from plugins.explain.command import explain_command
 from plugins.explain.model_reasons import explain_text, models_of
 from tests.keras_bert.family_tasks import family_task
 from tests.keras_bert.interop.checkpoints import GOLDEN, PIECES
@@ -256,19 +255,6 @@ def test_answers_beside_one_another_explain_one_word(folder):
 def test_refused_in_one_line(folder, capfd, monkeypatch, arguments, message):
     monkeypatch.chdir(folder)
     assert message in refused(capfd, "explain", *arguments)
-
-
-@pytest.mark.parametrize(
-    ("line", "values"),
-    [
-        ("model --method occlusion text", {"text": "text", "second": None, "method": "occlusion"}),
-        ("model text --steps 4 context --json", {"text": "text", "second": "context", "steps": 4}),
-        ("--rows 5 job.toml", {"text": None, "rows": 5}),
-    ],
-)
-def test_options_may_stand_anywhere(line, values):
-    options = explain_command.make_context("explain", line.split()).params
-    assert {name: options[name] for name in values} == values
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(tmp_path, capfd):

@@ -122,7 +122,7 @@ def test_a_step_that_another_machine_runs_is_waited_for(machine, memory, monkeyp
 
 
 def test_the_report_is_of_this_machines_run(machine):
-    roots, said = [machine("one"), machine("other")], list[str]()
+    roots, said = [machine("one"), machine("other")], []
 
     class Beside(Observer):
         def finished(self, name, state, seconds):
@@ -190,7 +190,7 @@ def test_what_another_machine_publishes_while_garbage_is_listed_stays(machine, m
     one, other = machine("one"), machine("other")
     run(one, "old")
     run(one, "new")
-    find_all, runs = ObjectStore.find_all, list[int]()
+    find_all, runs = ObjectStore.find_all, []
 
     def find_beside_a_run(self, folder=""):
         listed = find_all(self, folder)

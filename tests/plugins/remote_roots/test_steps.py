@@ -17,7 +17,7 @@ from plugins.remote_roots.artifacts import LIMIT_VARIABLE
 from plugins.remote_roots.garbage import find_remote_garbage
 from plugins.remote_roots.leases import SECONDS_VARIABLE
 from plugins.remote_roots.log import RunLog
-from plugins.remote_roots.store import RemoteStore, place_of
+from plugins.remote_roots.store import place_of
 from tests.components.objects.memory import ADDRESS
 from tests.pipeline.orchestrator import toy
 from tests.plugins.remote_roots.test_root import PRELOAD, run, states, store_of
@@ -193,6 +193,5 @@ def test_what_a_damaged_artifact_is_made_to_anew_has_a_place_of_its_own(machine,
     assert states(step(machine("fourth"), "shout", invocation="i")) == ["ran"]
     assert memory.read(text) == b"hellO", "nothing is written twice"
     with store_of(machine("new")) as store:
-        assert isinstance(store, RemoteStore)
         assert [place_of(made.artifact).rpartition("/")[2] for made in store.artifacts()] == ["4", "3"]
         assert store.runs()[0].state == "done"

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-from typing import Any
 
 from components.artifacts.standard import Model
 from components.dsl.component import Role
@@ -43,17 +42,17 @@ class MadeUpRuns:
 
     def __init__(self, root, score=peak, stop_at=0, version=""):
         self._root, self._score, self._stop_at, self._version = root, score, stop_at, version
-        self.trained = list[tuple[str, float, int]]()
-        self.recorded = list[tuple[int | None, bool]]()
-        self.settings = list[dict[str, Any]]()
-        self._executions = dict[int, list[Execution]]()
+        self.trained = []
+        self.recorded = []
+        self.settings = []
+        self._executions = {}
         self._earlier_runs = max((int(log.name) for log in (root / "logs").glob("*")), default=0)
 
     def run_pipeline(self, pipeline, root, *, observer, part_of, is_whole, settings, **_):
         """Runs the nodes; those that ran before, in this process or an earlier one, are cached."""
         self.recorded.append((part_of, is_whole))
         self.settings.append(settings)
-        run, steps = self._earlier_runs + len(self.recorded), list[StepResult]()
+        run, steps = self._earlier_runs + len(self.recorded), []
         observer.run = run
         executions = self._executions[run] = []
         for node in pipeline.nodes:

@@ -150,7 +150,7 @@ def test_a_training_is_ended_after_one_of_its_validations(tmp_path):
     tuning_job.write_rows(tmp_path, "classification", count=80)
     (tmp_path / "tuned.toml").write_text(JOB)
     overrides = ["fine_tuning.steps=20000", "fine_tuning.validations=200"]
-    settings, root, seen = load_settings(tmp_path / "tuned.toml", overrides), tmp_path / "root", list[float]()
+    settings, root, seen = load_settings(tmp_path / "tuned.toml", overrides), tmp_path / "root", []
 
     def end_at_once(validations):
         seen[:] = validations

@@ -25,7 +25,7 @@ class Diary(Observer):
     """Remembers messages."""
 
     def __init__(self):
-        self.messages = list[str]()
+        self.messages = []
 
     def say(self, text):
         self.messages.append(text)
