@@ -35,11 +35,11 @@ from components.scoring.causes import find_causes
 from components.scoring.engines import EngineScore, engine_work, read_engines, score_engines
 from components.scoring.records import count_records
 from components.scoring.registry import TASK_SCORING
+from components.scoring.row_vectors import VECTORS_FILE, encode_vectors
 from components.scoring.scorer import ModelScorer, Scored, ScoredBaselines
 from components.scoring.significance import PairedDifference, compare_models
 from components.scoring.slices import column_values, score_slices, slice_texts
 from components.scoring.stage_losses import Compare, describe_lost_share, describe_stage_losses
-from components.scoring.vector_drift import VECTORS_FILE, encode_vectors
 from components.sources.pushed_version import PushedVersion
 from components.training.model_folder import FROZEN_HEAD_FILE, read_model
 from components.training.tuning import build_task

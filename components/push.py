@@ -27,7 +27,7 @@ from components.objects.mirror import address_of
 from components.objects.versions import RemoteVersions
 from components.scoring.model_card import write_model_card
 from components.scoring.records import ORIGINS, RECORD_FILES
-from components.scoring.vector_drift import VECTORS_FILE
+from components.scoring.row_vectors import VECTORS_FILE
 from components.sources.checkpoint import CheckpointOrigin
 from components.sources.pushed_version import ORIGIN_FILE, list_versions
 from components.sources.search_texts import SearchTexts, read_search_texts

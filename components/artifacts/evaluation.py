@@ -166,7 +166,7 @@ class Evaluation(Artifact):
     """`metrics.json`: the table of models, see `Metrics`.
 
     `answers.json`: the worst answers of the shipped file to test rows, and how reliable its confidences are.
-    `vectors.json`: vectors of validation rows in the shipped file, see `components.scoring.vector_drift`.
+    `vectors.json`: vectors of validation rows in the shipped file, see `components.scoring.row_vectors`.
     """
 
     def write(self, metrics: Metrics, answers: Mapping[str, Any]) -> None:

@@ -49,7 +49,7 @@ class RowSchema:
         words: the most frequent words, see `WordReference`.
         new_words: the share of words that further rows should have and `words` has not, see `WordReference`.
         tokens: id of a token -> its occurrences, for the most frequent tokens; `other` has the sum of all others.
-        vectors: those of validation rows in the pushed file, see `components.scoring.vector_drift.encode_vectors`.
+        vectors: those of validation rows in the pushed file, see `components.scoring.row_vectors.encode_vectors`.
     """
 
     task: str

@@ -1,7 +1,7 @@
 """What steps of training share: their process, their progress and the folders of their checkpoints."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts.standard import TaskExamples, TextExamples
@@ -68,11 +68,6 @@ def training_folders(training: Training, phase: str = "") -> dict[str, Any]:
 def forward_work(rows: int, training: Training) -> float:
     """The work of scoring rows, in training steps."""
     return _FORWARD * rows / training.batch_size
-
-
-def training_work(counts: Mapping[str, int], training: Training, validations: int) -> float:
-    """The work of a training, in training steps."""
-    return training.count_steps(counts["train"]) + validations * forward_work(counts["validation"], training)
 
 
 class TrainingProgress:

@@ -3,12 +3,13 @@
 import dataclasses
 import tempfile
 
-from components.dsl.errors import InputError
+from components.dsl.errors import InputError, table_errors
 from components.examples.registry import TASK_ROWS, check_unlabelled
 from components.examples.source_rows import reads_pairs
 from components.sources.questions import QuestionSource
 from components.sources.retrieval import RetrievalSource
 from components.sources.text import TextSource
+from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.options.compression import OF_EMBEDDINGS
 from keras_bert.options.tables import DistillationSettings, QuantizationSettings, TrainingWithTeacher
 from pipeline.capabilities import CAPABILITIES, enabled_capabilities
@@ -16,7 +17,6 @@ from pipeline.job.examples import check_examples
 from pipeline.settings.contrast import check_contrast
 from pipeline.settings.graphs import check_float_layers, check_shapes, check_sizes
 from pipeline.settings.page import check_page
-from pipeline.settings.pretraining import check_pretraining
 from pipeline.settings.runtimes import check_models_of_runtimes, check_runtimes
 from pipeline.settings.schema import Settings
 
@@ -117,6 +117,35 @@ def check_tables(settings: Settings) -> None:
         capability.check_tables(own_table, settings)
     check_contrast(settings)
     check_page(settings)
+
+
+def check_pretraining(settings: Settings) -> None:
+    """Raises InputError where rows, masking or generator do not suit the objective of the pre-training."""
+    pretraining, rows = settings.pretraining, settings.pretraining_rows
+    if pretraining.objective == "replaced_tokens":
+        for name, value, default in (
+            ("pretraining_rows.objective", rows.objective, "none"),
+            ("pretraining.span_boundary", pretraining.span_boundary, False),
+        ):
+            if value != default:
+                rule = f"be {default!r} where pretraining.objective is 'replaced_tokens', which learns nothing from it"
+                raise InputError(f"{name} must {rule}, got {value!r}")
+        if settings.encoder is not None:  # a checkpoint's encoder is read only during the run
+            with table_errors("generator"):
+                shape = settings.encoder.encoder_config(settings.vocabulary.size, settings.max_length)
+                settings.generator.config(shape)
+    elif "generator" in settings.model_fields_set:
+        raise InputError("generator must be left out where pretraining.objective is not 'replaced_tokens'")
+    variant = settings.encoder and settings.encoder.variant
+    if pretraining.mask_decoder and settings.encoder is not None and not isinstance(variant, DeBERTa):
+        raise InputError("pretraining.mask_decoder must be false where encoder.variant.kind is not 'deberta'")
+    if pretraining.span_boundary and settings.masking.strategy != "spans":
+        rule = "be 'spans' where pretraining.span_boundary is true"
+        raise InputError(f"masking.strategy must {rule}, got {settings.masking.strategy!r}")
+    if rows.short_length is not None and rows.short_length > settings.max_length:
+        raise InputError(
+            f"pretraining_rows.short_length must be at most max_length={settings.max_length}, got {rows.short_length}"
+        )
 
 
 def check_teachers(settings: Settings) -> None:

@@ -10,7 +10,7 @@ from components.artifacts.measurements import FileFootprint
 from components.dsl.artifact import Artifact
 from components.dsl.component import Handle
 from components.objects.mirror import display_path
-from components.training.progress import VALIDATIONS, training_work
+from components.training.progress import VALIDATIONS, forward_work
 from keras_bert.options.tables import QuantizationSettings
 from keras_bert.options.training import Training
 from pipeline.nodes import seeded
@@ -164,7 +164,8 @@ class StudentSearch:
         begin = max(0.0, result.step(handle.node.name).worked - seconds * times.steps)
 
         def steps(training: Training) -> float:
-            return training_work(times.rows, training, VALIDATIONS)
+            validation = forward_work(times.rows["validation"], training)
+            return training.count_steps(times.rows["train"]) + VALIDATIONS * validation
 
         training = seconds * steps(seeded(settings.distillation, 0))
         quantization = settings.quantization or QuantizationSettings()

@@ -18,10 +18,8 @@ from components.evaluate import evaluate
 from components.examples.registry import read_rows
 from components.push import push
 from components.scoring.blessing import Thresholds
-from components.scoring.confidence_drift import compare_confidences
 from components.scoring.engines import EngineScore
 from components.scoring.registry import TASK_SCORING
-from components.scoring.vector_drift import compare_vectors
 from components.sources.pushed_version import PushedVersion
 from components.sources.shared import KeptColumns
 from components.sources.table import TableSource
@@ -267,18 +265,6 @@ def test_labels_of_the_shipped_file_are_calibrated_on_validation_rows(tmp_path, 
         assert calibration[split]["rows"] == len(logits)
         assert 0 < calibration[split]["kept"]["share"] <= 1
     assert calibration["validation"]["kept"]["precision"] >= 0.5
-    pushed = tmp_path / "pushed"
-    shutil.copytree(artifacts.edge.path, pushed)
-    shutil.copy(tmp_path / "evaluation" / "metrics.json", pushed)
-    (same,) = compare_confidences(pushed, read_rows(artifacts.examples, "validation"))
-    assert same.measure.startswith("PSI 0.000 of ")
-    for name in ("_FEWEST_ROWS", "_FOLDS"):
-        monkeypatch.setattr(f"components.scoring.vector_drift.{name}", 2)
-    vectors = json.loads((tmp_path / "evaluation" / "vectors.json").read_text())
-    rows = read_rows(artifacts.examples, "validation")
-    (same,) = compare_vectors(vectors, pushed, rows)
-    assert (same.expected, same.got, same.differs) == (f"{len(rows)} rows", f"{len(rows)} rows", False)
-    assert compare_vectors("", pushed, rows) == []
 
 
 @pytest.mark.long

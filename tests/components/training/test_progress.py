@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from components.training.progress import TrainingProgress, forward_work, training_work
+from components.training.progress import TrainingProgress, forward_work
 from keras_bert.options.training import Training
 
 TRAINING = Training(batch_size=8, epochs=1.0)
@@ -33,7 +33,6 @@ def reports(steps, fresh=(1,), first=1):
 
 def test_validations_are_work():
     assert forward_work(48, TRAINING) == pytest.approx(2)
-    assert training_work({"train": 800, "validation": 48, "test": 7}, TRAINING, 2) == pytest.approx(104)
     lines = reports(100)
     for step, done in ((49, 49), (50, 52), (99, 101), (100, 104)):
         assert lines[step][:2] == pytest.approx((done, 104))

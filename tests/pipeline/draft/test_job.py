@@ -29,7 +29,7 @@ def test_long_answers_of_a_conflict_are_shown_where_they_are_different():
 
 
 def run_written_job(folder, count, *settings):
-    """A job that `init` wrote for so many reviews runs to its end; gives the rows and the root."""
+    """A job that `init` wrote for so many reviews runs to its end; gives the root."""
     write_checkpoint(folder)
     rows, job, root = write_reviews(folder, count), folder / "job.toml", folder / "root"
     assert main(["init", str(rows), "--checkpoint", str(folder / "model"), "--out", str(job)]) == 0
@@ -37,22 +37,18 @@ def run_written_job(folder, count, *settings):
     overrides = [f"--set={setting}" for setting in (*tiny, "evaluation.below_baseline=warn", *settings)]
     assert main(["run", str(job), "--root", str(root), *overrides]) == 0
     assert (root / "pushed" / "reviews" / "1" / "model.tflite").is_file()
-    return rows, root
+    return root
 
 
 @pytest.mark.long
 def test_a_written_job_runs_to_the_end(tmp_path):
-    rows, root = run_written_job(tmp_path, 400, "quantization.xla=off")
-    pushed = root / "pushed" / "reviews" / "1"
-    assert (pushed / "model.tflite").is_file()
-    assert main(["check", str(rows), "--against", str(pushed)]) == 0
-    rows.write_text(rows.read_text().replace("cow", "gnu"))
-    assert main(["check", str(rows), "--against", str(pushed)]) == 3
+    root = run_written_job(tmp_path, 400, "quantization.xla=off")
+    assert (root / "pushed" / "reviews" / "1" / "model.tflite").is_file()
 
 
 @pytest.mark.long
 def test_a_job_of_few_rows_runs_to_the_end(tmp_path):
-    _, root = run_written_job(tmp_path, 30)
+    root = run_written_job(tmp_path, 30)
     assert {"pair_examples", "fine_tune", "fit_head"} <= {folder.name for folder in (root / "artifacts").iterdir()}
     assert "pair_examples" in (root / "reports" / "1.html").read_text()
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from components.dsl.errors import InputError
-from components.examples.drift import Drift, compare_bins
 from components.examples.row_schema import count_bins
 from components.examples.row_traits import sample_rows
 from components.scoring.calibration import row_confidences
 from components.scoring.registry import TASK_SCORING
 from keras_bert.core.folders import METRICS_FILE
+from plugins.drift.measures import Drift, compare_bins
 
 
 def compare_confidences(folder: Path, rows: Sequence[Any]) -> list[Drift]:

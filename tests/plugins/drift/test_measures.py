@@ -9,15 +9,6 @@ import numpy as np
 import pytest
 
 from components.dsl.errors import InputError
-from components.examples.drift import (
-    _share,
-    chance_distance,
-    chance_index,
-    compare_rows,
-    shares_distance,
-    stability_index,
-)
-from components.examples.new_rows import read_new_rows
 from components.examples.row_schema import (
     MOST_WORDS,
     RowSchema,
@@ -34,6 +25,15 @@ from components.sources.tagged_words import Sentence, SentenceSource
 from keras_bert.options.data import Prompts
 from keras_bert.tokenizers.eager import EagerWordPiece
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from plugins.drift.measures import (
+    _share,
+    chance_distance,
+    chance_index,
+    compare_rows,
+    shares_distance,
+    stability_index,
+)
+from plugins.drift.new_rows import read_new_rows
 from tests.components.labelled_rows import schema_of
 
 WORDS = ("cow", "hen", "owl", "oak", "fir", "the")

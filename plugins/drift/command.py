@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from components.examples.row_schema import RowSchema
 
 
-@click.command(cls=Verb, example="check new.csv --against runs/pushed/reviews/1")
+@click.command(cls=Verb, goal="Use a model", example="check new.csv --against runs/pushed/reviews/1")
 @click.argument("rows", metavar="ROWS", type=PathOrAddress(), help="New rows, labelled or not.")
 @click.option(
     "--against",
@@ -29,13 +29,13 @@ def check_command(options: SimpleNamespace, console: Console) -> int:
 
     The exit status is 3 if one property is beyond its limit.
     """
-    from components.examples.drift import compare_rows
-    from components.examples.new_rows import read_new_rows
-    from components.scoring.confidence_drift import compare_confidences
-    from components.scoring.vector_drift import compare_vectors
     from keras_bert.tokenizers.loading import load_eager_tokenizer
     from pipeline.views.tables import Table
     from pipeline.views.terminal import native_logs_hidden, write
+    from plugins.drift.confidences import compare_confidences
+    from plugins.drift.measures import compare_rows
+    from plugins.drift.new_rows import read_new_rows
+    from plugins.drift.vectors import compare_vectors
 
     schema = _read_schema(options.against)
     rows, is_labelled = read_new_rows(schema, str(options.rows))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from components.scoring.vector_drift import tell_apart
+from plugins.drift.vectors import tell_apart
 
 
 @pytest.mark.parametrize(("shift", "low", "high"), [(0.0, 0.42, 0.58), (1.0, 0.8, 1.0)])

@@ -1,0 +1,1 @@
+"""How new rows differ from those that a model learnt from: the command `check`."""
