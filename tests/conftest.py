@@ -73,6 +73,16 @@ def line(checkpoint, tmp_path_factory):
 
 
 @pytest.fixture
+def opened(monkeypatch):
+    """The files of the user that are parsed, in order."""
+    from components.files import text_files
+
+    files, open_binary = [], text_files.open_binary
+    monkeypatch.setattr(text_files, "open_binary", lambda file: files.append(file) or open_binary(file))
+    return files
+
+
+@pytest.fixture
 def stand_in_accelerators(monkeypatch):
     """Registers accelerators that need no plug-in, and no others."""
     from tests.keras_bert.accelerators.stand_in import ENTRY_POINTS

@@ -1,8 +1,6 @@
 """Reads CoNLL-U: words of sentences with a tag each, and the heads of their dependency trees."""
 
-import os
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 # Columns of CoNLL-U (version 2) that are read; the tag is one of the others by name.
@@ -21,17 +19,6 @@ class TreebankSentence(NamedTuple):
     words: tuple[str, ...]
     tags: tuple[str, ...]
     heads: tuple[int, ...]
-
-
-def read_conllu(path: str | os.PathLike[str], tag: str = "upos") -> list[TreebankSentence]:
-    r"""Reads a CoNLL-U file, as those of Universal Dependencies.
-
-    Args:
-        path: the file, in UTF-8.
-        tag: the column of the tags: `upos`, `xpos` or `deprel`.
-    """
-    with Path(path).open(encoding="utf-8-sig") as lines:
-        return [sentence for sentence, _ in parse_conllu((line.rstrip("\r\n") for line in lines), str(path), tag)]
 
 
 def parse_conllu(lines: Iterable[str], file: str, tag: str = "upos") -> Iterator[tuple[TreebankSentence, int]]:

@@ -27,7 +27,7 @@ _HOMES = {
     "head_statistics": "plugins.explain.heads",
     "leave_one_head_out": "plugins.explain.ablation",
     "probe": "plugins.explain.probes",
-    "read_conllu": "keras_bert.data.conllu",
+    "read_conllu": "plugins.explain.treebanks",
     "rollout": "plugins.explain.attention",
     "show": "plugins.explain.html_page",
     "structural_probe": "plugins.explain.structural_probes",

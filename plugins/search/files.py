@@ -1,9 +1,10 @@
 """The files of a search: its values, its tables, a plot of candidates, and the job with the winner's settings."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from pipeline.job.files import Tables, merge_tables
-from pipeline.settings.toml_text import format_tables
+from pipeline.settings.toml_text import format_key, format_pair
 from pipeline.views.pareto_plot import draw_front
 from pipeline.views.reports import write_report
 from plugins.search.results import AnyResult, StudentResult, as_json
@@ -29,5 +30,14 @@ def write_search(result: AnyResult, tables: Tables, folder: Path) -> list[Path]:
     else:
         return files
     file = folder / WINNER_FILE
-    file.write_text(format_tables(winner), encoding="utf-8")
+    file.write_text(format_job(winner), encoding="utf-8")
     return [*files, file]
+
+
+def format_job(tables: Tables) -> str:
+    """The text of a job file: values first, then a section for each table."""
+    lines = [format_pair(key, value) for key, value in tables.items() if not isinstance(value, Mapping)]
+    for name, table in tables.items():
+        if isinstance(table, Mapping):
+            lines += ["", f"[{format_key(name)}]", *(format_pair(*pair) for pair in table.items())]
+    return "\n".join(lines).lstrip("\n") + "\n"

@@ -3,8 +3,6 @@
 import csv
 import pickle
 
-import pytest
-
 from components.artifacts.standard import LabelledRows, RowOrigins, TaskExamples, Vocabulary
 from components.dsl.canonical import FileSource
 from components.examples.registry import read_labelled_rows, read_origins, read_rows
@@ -16,16 +14,6 @@ from pipeline.workload import list_trainings
 from tests.pipeline.test_workload import load_job
 
 TOPICS = ("food", "staff", "rooms")
-
-
-@pytest.fixture
-def opened(monkeypatch):
-    """The files of the user that are parsed, in order."""
-    from components.files import text_files
-
-    files, open_binary = [], text_files.open_binary
-    monkeypatch.setattr(text_files, "open_binary", lambda file: files.append(file) or open_binary(file))
-    return files
 
 
 def test_slices_and_a_schema_need_one_parse(tmp_path, opened):

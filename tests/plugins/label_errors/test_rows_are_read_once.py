@@ -12,10 +12,7 @@ from pipeline.job.checks import check_data
 from pipeline.pipelines import build_pipeline
 from pipeline.workload import list_trainings
 from plugins.label_errors.artifacts import HeldOutProbabilities, LabelDecisions, LabelErrors
-from tests.pipeline.test_rows_are_read_once import opened
 from tests.pipeline.test_workload import load_job
-
-__all__ = ["opened"]
 
 
 def test_likely_errors_are_found_in_rows_that_were_read(tmp_path, opened):
