@@ -28,8 +28,8 @@ Lines = Callable[[str], Line]
 
 def run(line, model, **changes):
     """Fine-tunes; `changes` are inputs of the step, and fields of its settings."""
-    inputs = {name: changes.pop(name) for name in ("pretrained", "new_head") if name in changes}
-    given = {"pretrained": line.pretrained, "examples": line.examples, **inputs}
+    given = {"pretrained": line.pretrained, "examples": line.examples}
+    given |= {name: changes.pop(name) for name in ("pretrained", "examples", "new_head") if name in changes}
     fine_tune.run(**given, model=Model(model), fine_tuning=table(FineTuningSettings, TRAINING, SELECTION, **changes))
     return Model(model)
 
@@ -179,7 +179,7 @@ def test_a_head_for_anything_else_is_new_and_the_log_says_why(line, tmp_path, tr
     Model(tmp_path / "other").seal({})
     for initial, changes, reason in (
         (Model(tmp_path / "other"), {}, r"the labels of the initial model are ['animal', 'mineral'], not"),
-        (artifacts.blank, {"pooling": "cls"}, "pooling is 'cls', and 'mean' in the initial model"),
+        (artifacts.blank, {"new_head": HeadSettings("cls")}, "pooling is 'cls', and 'mean' in the initial model"),
         (line("multi_label").blank, {}, "the initial model is one for multi_label"),
     ):
         caplog.clear()
