@@ -18,11 +18,12 @@ from components.sources.text import TextSource
 from components.training.model_folder import read_model
 from keras_bert.models.encoder import config_of
 from keras_bert.options.compression import StateImitation, Student
+from keras_bert.options.tables import DistillationSettings
 from keras_bert.options.training import Training
 from keras_bert.tasks.classification import Classification
 from keras_bert.training.step import TrainingStep
 from keras_bert.training.trainer import Trainer
-from tests.components.tuning_job import WORDS, eagerly
+from tests.components.tuning_job import WORDS, eagerly, table
 
 TRAINING = Training(steps=4, batch_size=8, learning_rate=3e-3, seed=3, xla="off")
 IMITATION = StateImitation(hidden_states=1.0, relations=1.0)
@@ -79,7 +80,7 @@ def test_a_narrow_student_comes_nearer_and_the_task_goes_on_from_it(checkpoint, 
     Classification.build(start.encoder, start.tokenizer, labels=["animal", "plant"], max_length=16).save(teacher.path)
     teacher.seal({})
     # So small a rate leaves it where it began.
-    still = dataclasses.replace(TRAINING, steps=1, learning_rate=1e-12)
+    still = table(DistillationSettings, TRAINING, steps=1, learning_rate=1e-12)
     shape = Student(hidden_size=8)
     distill.run(
         teacher=teacher,
@@ -87,7 +88,7 @@ def test_a_narrow_student_comes_nearer_and_the_task_goes_on_from_it(checkpoint, 
         student=student,
         shape=shape,
         general_student=student_folder,
-        training=still,
+        distillation=still,
     )
     assert (student.counts["layers_from_text"], student.counts["layers_from_teacher"]) == (1, 0)
     for ours, theirs in zip(*(blocks(model) for model in (read_model(student), task)), strict=True):
