@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,13 @@ def test_a_plug_in_has_an_entry_point_and_a_page_and_needs_no_other(name):
     modules = graph.find_descendants(f"plugins.{name}")
     imported = set[str]().union(*map(graph.find_modules_directly_imported_by, modules))
     assert imported <= {f"plugins.{name}", *modules}
+
+
+@pytest.mark.parametrize("package", ["keras_bert", "components", "pipeline"])
+def test_tests_of_the_core_import_no_plug_in(package):
+    imports = re.compile(r"^ *(?:from|import) (?:tests\.)?plugins\b", re.MULTILINE)
+    files = (REPOSITORY / "tests" / package).rglob("*.py")
+    assert [file.name for file in files if imports.search(file.read_text())] == []
 
 
 def run_without_plugins(folder, *arguments):

@@ -46,13 +46,6 @@ def test_a_written_job_runs_to_the_end(tmp_path):
     assert (root / "pushed" / "reviews" / "1" / "model.tflite").is_file()
 
 
-@pytest.mark.long
-def test_a_job_of_few_rows_runs_to_the_end(tmp_path):
-    root = run_written_job(tmp_path, 30)
-    assert {"pair_examples", "fine_tune", "fit_head"} <= {folder.name for folder in (root / "artifacts").iterdir()}
-    assert "pair_examples" in (root / "reports" / "1.html").read_text()
-
-
 @pytest.mark.parametrize(
     ("path", "name"),
     [

@@ -110,10 +110,6 @@ def test_few_rows_teach_the_encoder_by_pairs_before_the_head(tmp_path):
     assert not {"fine_tune-0", "pair_examples-0"} & steps["evaluate"]
     assert read_by(tmp_path, text, "few_shot.l2=10.0") == {"fit_head"}
     assert read_by(tmp_path, text, "few_shot.pairs=6") == {"pair_examples"}
-    searched = reads(wire(tmp_path, text, "label_errors.folds=2"))
-    for fold in "01":
-        assert searched[f"pair_examples-fold-{fold}"] == {"import_checkpoint", f"leave_out_fold-{fold}"}
-        assert searched[f"fit_head-fold-{fold}"] == {f"fine_tune-fold-{fold}", f"leave_out_fold-{fold}"}
     without = reads(wire(tmp_path, text, "few_shot.pairs=0"))
     assert without["fit_head"] == {"import_checkpoint", "ingest_examples"}
     assert not {"pair_examples", "fine_tune"} & without.keys()
@@ -124,6 +120,14 @@ def test_few_rows_teach_the_encoder_by_pairs_before_the_head(tmp_path):
     compared = reads(Pipeline("a", [head]))
     assert compared["fit_head-a"] == {"fine_tune-a", "ingest_examples-a"}
     assert compared["fine_tune-a"] == {"import_checkpoint", "pair_examples-a"}
+
+
+def test_the_model_of_each_fold_learns_from_pairs_too(tmp_path):
+    pytest.importorskip("plugins.label_errors")
+    searched = reads(wire(tmp_path, JOB, "label_errors.folds=2"))
+    for fold in "01":
+        assert searched[f"pair_examples-fold-{fold}"] == {"import_checkpoint", f"leave_out_fold-{fold}"}
+        assert searched[f"fit_head-fold-{fold}"] == {f"fine_tune-fold-{fold}", f"leave_out_fold-{fold}"}
 
 
 @pytest.mark.parametrize(("pairs", "texts"), [(5, [2 * 2 * 2 * 5 * 60]), (0, [0])])

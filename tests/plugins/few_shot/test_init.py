@@ -6,6 +6,7 @@ from pipeline.cli import main
 from pipeline.job.files import load_settings
 from plugins.few_shot.options import FewShot
 from tests.pipeline.command_line import said
+from tests.pipeline.draft.test_job import run_written_job
 from tests.pipeline.draft.tiny_rows import make_texts, write_checkpoint
 
 
@@ -41,3 +42,10 @@ def test_few_rows_of_many_labels_fit_a_head_alone(tmp_path, checkpoint):
     assert load_settings(job).few_shot == FewShot(pairs=0)
     assert "pairs = 0  # few rows a label (16 on average), but many in all: only a head is fitted" in job.read_text()
     assert "[fine_tuning]" not in job.read_text()
+
+
+@pytest.mark.long
+def test_a_job_of_few_rows_runs_to_the_end(tmp_path):
+    root = run_written_job(tmp_path, 30)
+    assert {"pair_examples", "fine_tune", "fit_head"} <= {folder.name for folder in (root / "artifacts").iterdir()}
+    assert "pair_examples" in (root / "reports" / "1.html").read_text()
