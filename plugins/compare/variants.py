@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from components.dsl.errors import InputError, prefixed_errors
 from pipeline.job.checks import check_data
@@ -119,8 +119,8 @@ def _merge_task(name: str, tables: Tables, task: Tables, overrides: Sequence[str
 
 def _check_comparable(variant: ComparedVariant, first: ComparedVariant) -> None:
     """Raises InputError if a variant has another corpus, other examples or other seeds than the first one."""
-    corpora = variant.start.corpus, first.start.corpus
-    if None not in corpora and corpora[0] != corpora[1] and _digest(corpora[0]) != _digest(corpora[1]):
+    corpus, other = variant.start.corpus, first.start.corpus
+    if corpus and other and corpus != other and corpus.fingerprint() != other.fingerprint():
         raise InputError(f"corpus must hold the same text as that of {first.name}.toml, got another")
     pairs = [(variant.tasks.get(name), first.tasks.get(name)) for name in {**variant.tasks, **first.tasks}]
     for settings, baseline in pairs:
@@ -130,7 +130,3 @@ def _check_comparable(variant: ComparedVariant, first: ComparedVariant) -> None:
             value, expected = attrgetter(key)(settings), attrgetter(key)(baseline)
             if value != expected:
                 raise InputError(f"{key} must be {expected} as in {first.name}.toml, to pair seeds, got {value}")
-
-
-def _digest(source: Any) -> str:
-    return str(source.fingerprint())

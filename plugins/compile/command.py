@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import click
 from rich.console import Console
 
-from components.dsl.errors import InputError
+from components.dsl.errors import InputError, nearest
 from pipeline.commands.command import DONE, OutputPath, Verb, any_job_argument, job_options, read_overrides
 
 
@@ -47,10 +47,16 @@ def compile_command(options: SimpleNamespace, console: Console) -> int:
     from pipeline.pipelines import build_pipeline
     from pipeline.views.reports import check_output
     from pipeline.views.terminal import write
+    from plugins.compile.airflow import to_airflow
+    from plugins.compile.argo import to_argo
+    from plugins.compile.kubeflow import to_kubeflow
     from plugins.compile.steps import CompileOptions, compile_steps, find_needs
-    from plugins.compile.targets import TARGETS, check_target
 
-    check_target(options.to, options.image)
+    targets = {"kubeflow": to_kubeflow, "airflow": to_airflow, "argo": to_argo}
+    if options.to not in targets:
+        raise InputError(f"--to must be one of {', '.join(targets)}, got {options.to!r}{nearest(options.to, targets)}")
+    if options.to != "airflow" and not options.image:
+        raise InputError(f"--image must be set for {options.to}, which runs steps in containers alone")
     check_output(options.out)
     address = root_address(options.root)
     for name in ("mount", "claim"):
@@ -76,7 +82,7 @@ def compile_command(options: SimpleNamespace, console: Console) -> int:
             gpus=options.gpus,
         ),
     )
-    options.out.write_text(TARGETS[options.to](compiled), encoding="utf-8")
+    options.out.write_text(targets[options.to](compiled), encoding="utf-8")
     measured = sum(node.component.name in needs for node in pipeline.nodes)
     note = f"{measured} of {len(compiled.steps)} steps with resources from earlier runs in {display_path(options.root)}"
     write(console, f"written: {options.out} ({note})")

@@ -271,27 +271,21 @@ def _repeated(values: Array, sizes: Sequence[int]) -> Array:
     return values
 
 
+_NAMED_AS_IN_NUMPY = (
+    *("add", "maximum", "minimum", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal"),
+    *("logical_and", "logical_or"),
+)
 _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "constexpr_blockwise_shift_scale": _dense_of_integers,
     "constexpr_lut_to_dense": _dense_of_palette,
     **{
         name: (lambda x, y, compute=compute: compute(x, y))
         for name, compute in {
-            "add": np.add,
             "sub": np.subtract,
             "mul": np.multiply,
             "real_div": np.divide,
-            "maximum": np.maximum,
-            "minimum": np.minimum,
-            "less": np.less,
-            "less_equal": np.less_equal,
-            "greater": np.greater,
-            "greater_equal": np.greater_equal,
-            "equal": np.equal,
-            "not_equal": np.not_equal,
-            "logical_and": np.logical_and,
-            "logical_or": np.logical_or,
             "pow": np.power,
+            **{name: getattr(np, name) for name in _NAMED_AS_IN_NUMPY},
         }.items()
     },
     **{

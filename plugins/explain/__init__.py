@@ -8,31 +8,22 @@ texts or tags.
 import importlib
 from typing import Any
 
-_HOMES = {
-    "Agreement": "plugins.explain.agreement",
-    "Attention": "plugins.explain.attention",
-    "Attribution": "plugins.explain.attribution",
-    "HeadAblation": "plugins.explain.ablation",
-    "HeadStatistics": "plugins.explain.heads",
-    "Page": "plugins.explain.html_page",
-    "Probes": "plugins.explain.probes",
-    "StructuralProbes": "plugins.explain.structural_probes",
-    "Tokens": "plugins.explain.tokens",
-    "TreebankSentence": "keras_bert.data.conllu",
-    "WordStates": "plugins.explain.states",
-    "attentions": "plugins.explain.attention",
-    "attributions": "plugins.explain.attribution",
-    "compare": "plugins.explain.agreement",
-    "deletion_curve": "plugins.explain.occlusion",
-    "head_statistics": "plugins.explain.heads",
-    "leave_one_head_out": "plugins.explain.ablation",
-    "probe": "plugins.explain.probes",
-    "read_conllu": "plugins.explain.treebanks",
-    "rollout": "plugins.explain.attention",
-    "show": "plugins.explain.html_page",
-    "structural_probe": "plugins.explain.structural_probes",
-    "word_states": "plugins.explain.states",
+_NAMES = {
+    "keras_bert.data.conllu": ("TreebankSentence",),
+    "plugins.explain.ablation": ("HeadAblation", "leave_one_head_out"),
+    "plugins.explain.agreement": ("Agreement", "compare"),
+    "plugins.explain.attention": ("Attention", "attentions", "rollout"),
+    "plugins.explain.attribution": ("Attribution", "attributions"),
+    "plugins.explain.heads": ("HeadStatistics", "head_statistics"),
+    "plugins.explain.html_page": ("Page", "show"),
+    "plugins.explain.occlusion": ("deletion_curve",),
+    "plugins.explain.probes": ("Probes", "probe"),
+    "plugins.explain.states": ("WordStates", "word_states"),
+    "plugins.explain.structural_probes": ("StructuralProbes", "structural_probe"),
+    "plugins.explain.tokens": ("Tokens",),
+    "plugins.explain.treebanks": ("read_conllu",),
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

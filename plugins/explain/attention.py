@@ -85,18 +85,9 @@ def attentions(task: Task, texts: Sequence[str], pairs: Sequence[str] | None = N
     """
     rule = "be a Keras model; the attention inside a file cannot be read"
     check("attentions", "task.model", is_keras_model(task.model), rule, type(task.model).__name__)
-    firsts = as_texts("texts", texts)
-    if pairs is None:
-        return attend(task, _read_rows(task, zip(firsts)))
-    seconds = as_texts("pairs", pairs)
-    check_same_length("texts", firsts, "pairs", seconds)
-    return attend(task, _read_rows(task, zip(firsts, seconds, strict=True)))
-
-
-def _read_rows(task: Task, rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[Tokens, Features]]:
-    for texts in rows:
-        tokens, features, _ = read_row(task, task.explained_texts(texts))
-        yield tokens, features
+    columns = [as_texts("texts", texts), *([] if pairs is None else [as_texts("pairs", pairs)])]
+    check_same_length("texts", columns[0], "pairs", columns[-1])
+    return attend(task, (read_row(task, task.explained_texts(row))[:2] for row in zip(*columns, strict=True)))
 
 
 def attend(task: Task, rows: Iterable[tuple[Tokens, Features]]) -> Iterator[Attention]:

@@ -1,8 +1,10 @@
 """The share of each word in an answer: integrated gradients, input times gradient, and occlusion."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, Literal, get_args
 
+import keras
 import numpy as np
 from keras import ops
 
@@ -12,7 +14,6 @@ from keras_bert.layers.tap import recording, transforming
 from keras_bert.tasks.base import Features, Task, pad_batch, slices
 from keras_bert.tasks.checks import is_keras_model
 from plugins.explain.explained import ExplainedRow
-from plugins.explain.gradients import scores_and_gradients
 from plugins.explain.occlusion import Baseline, baseline_id, scores_without
 from plugins.explain.tokens import Array, Tokens
 
@@ -222,3 +223,26 @@ class _Embeddings:
                 return self._row.target.score(self._task.model(inputs, training=False))
 
         return scores_and_gradients(score, vectors)
+
+
+def scores_and_gradients(function: Callable[[Any], Any], inputs: Array) -> tuple[Array, Array]:
+    """The scores (rows,) of rows (rows, ...), and the gradient of each score with respect to its row, float32.
+
+    Each score of the function only depends on its own row. Keras has no function for gradients.
+    """
+    name, tensors = keras.backend.backend(), ops.convert_to_tensor(inputs)
+    if name == "tensorflow":
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            scores = ops.cast(function(tensors), "float32")
+        gradients = tape.gradient(scores, tensors)
+    elif name == "jax":
+        import jax
+
+        scores, pull_back = jax.vjp(lambda rows: ops.cast(function(rows), "float32"), tensors)
+        (gradients,) = pull_back(ops.ones_like(scores))
+    else:
+        raise NotImplementedError(f"gradients need Keras on TensorFlow or JAX, got {name!r}; use occlusion")
+    return np.asarray(scores), np.asarray(gradients, "float32")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from components.dsl.errors import InputError
 from components.examples.splits import split_rows
 from components.sources.tagged_words import Sentence, SentenceSource
+from keras_bert.data.conllu import TreebankSentence
 from plugins.explain.artifacts import HeadReport, ModelAgreement, ProbeReport, TreeProbeReport
 
 if TYPE_CHECKING:
@@ -88,19 +89,11 @@ def describe_heads(
     )
 
 
-class ProbeSentence(NamedTuple):
-    """The words of a sentence with a tag each; `heads` is empty without a dependency tree."""
-
-    words: tuple[str, ...]
-    tags: tuple[str, ...]
-    heads: tuple[int, ...] = ()
-
-
 class ProbeSentences(NamedTuple):
     """Training sentences of probes, and others by which the probes are measured."""
 
-    train: Sequence[ProbeSentence]
-    test: Sequence[ProbeSentence]
+    train: Sequence[TreebankSentence]
+    test: Sequence[TreebankSentence]
 
     def tagged(self) -> list[tuple[list[tuple[str, ...]], list[tuple[str, ...]]]]:
         """The words and the tags of both parts, as `plugins.explain.probes` takes them.
@@ -131,7 +124,7 @@ def read_probe_sentences(source: SentenceSource) -> ProbeSentences:
     read = source.splits()
     splits = {
         split: [
-            ProbeSentence(sentence.words, sentence.tags, tree)
+            TreebankSentence(sentence.words, sentence.tags, tree)
             for sentence, tree in zip(sentences, read.heads[split], strict=True)
         ]
         for split, sentences in read.items()
@@ -146,16 +139,14 @@ def read_probe_sentences(source: SentenceSource) -> ProbeSentences:
 
 
 def hold_sentences(
-    train: Sequence[Sentence | ProbeSentence], test: Sequence[Sentence | ProbeSentence]
+    train: Sequence[Sentence | TreebankSentence], test: Sequence[Sentence | TreebankSentence]
 ) -> ProbeSentences:
-    """The first sentences of both parts, as many as probes need."""
-    parts = ((train, MOST_TRAINING), (test, MOST_TEST))
-    sentences = ProbeSentences(
-        *(
-            [ProbeSentence(row.words, row.tags, getattr(row, "heads", ())) for row in rows[:most]]
-            for rows, most in parts
-        )
+    """The first sentences of both parts, as many as probes need; sentences of examples have no trees."""
+    first, second = (
+        [TreebankSentence(row.words, row.tags, getattr(row, "heads", ())) for row in rows]
+        for rows in (train[:MOST_TRAINING], test[:MOST_TEST])
     )
+    sentences = ProbeSentences(first, second)
     tags = sorted({tag for sentence in sentences.train for tag in sentence.tags})
     if len(tags) < 2:
         raise InputError(

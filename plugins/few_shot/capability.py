@@ -1,8 +1,10 @@
-"""The capability `few_shot`: its checks, and the steps that make the teacher."""
+"""The capability `few_shot`: its settings, its checks, and the steps that make the teacher."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+import pydantic
 
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Handle, Node
@@ -12,13 +14,13 @@ from components.examples.row_traits import RowTraits
 from components.examples.source_rows import AnySource
 from components.fine_tune import fine_tune
 from components.training.tuning import HeadSettings
+from keras_bert.core.validation import validated_dataclass
 from keras_bert.options.tables import FineTuningSettings
 from pipeline.capability import Capability
 from pipeline.nodes import TuningInputs, append_name, append_seed, seeded
 from pipeline.proposal import RECIPE, Proposal, Setting, SettingsTable, propose_class_weights
 from pipeline.settings.schema import Settings
 from plugins.few_shot.fit_head import fit_head
-from plugins.few_shot.options import FewShot
 from plugins.few_shot.pair_examples import pair_examples
 from plugins.few_shot.paired_rows import PAIRED_TASKS, check_pairable
 
@@ -27,6 +29,25 @@ _FEW_ROWS = 16
 # Pairs of each kind for a row (Tunstall et al. 2022, released code), and pairs in all for a training of minutes. Where
 # more would be needed, there are none: with fewer for each row, only fitting the head was better (docs/accuracy.md).
 _PAIRS, _MOST_PAIRS, _PAIRS_BATCH_SIZE = 20, 5_000, 16
+
+
+@validated_dataclass
+class FewShot:
+    """Settings of fine-tuning on few rows, known as SetFit (Tunstall et al. 2022, section 3).
+
+    The encoder learns from pairs of rows: the target of the cosine is 1 for equal labels and 0 for different labels.
+    Then the encoder is frozen, and a logistic regression on its vectors becomes the head.
+
+    Attributes:
+        pairs: number of pairs with the same label that each training row starts, and as many with another label
+            (`num_iterations` in the released code), 0 to 1000. With 0 the encoder does not learn, and the head is
+            fitted to the vectors of the initial model.
+        l2: L2 penalty of the head, above 0: the loss is the sum over rows plus l2 / 2 times the sum of squared weights
+            (1 / C of scikit-learn's `LogisticRegression`).
+    """
+
+    pairs: Annotated[int, pydantic.Field(ge=0, le=1000)] = 20
+    l2: pydantic.PositiveFloat = 1.0
 
 
 class FewShotCapability(Capability[FewShot]):
@@ -87,14 +108,10 @@ class FewShotCapability(Capability[FewShot]):
             reason = f"{few}, but many in all: only a head is fitted; {_PAIRS} pairs a row would take long"
         training += propose_class_weights(rows)
         untrained = "few rows train no numbers better; nor a [student], without [unlabelled] texts"
-        recipe = [
-            RECIPE,
-            Setting("post_training", True, untrained),
-        ]
         tables = [
             SettingsTable("few_shot", [Setting("pairs", pairs, reason)]),
             *([SettingsTable("fine_tuning", training)] if training else []),
-            SettingsTable("quantization", recipe),
+            SettingsTable("quantization", [RECIPE, Setting("post_training", True, untrained)]),
         ]
         return Proposal(tables, 4 * pairs * rows.rows)
 

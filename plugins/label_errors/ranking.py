@@ -2,13 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from plugins.label_errors.artifacts import LabelDecisions, LabelPair
 from plugins.label_errors.search import LabelScore
-
-if TYPE_CHECKING:
-    pass
 
 # Pairs of labels that a report lists.
 _MOST_PAIRS = 20

@@ -29,11 +29,6 @@ def upload_artifact(store: ObjectStore, folder: Path, place: str) -> None:
     store.upload(folder / MANIFEST, f"{place}/{MANIFEST}")
 
 
-def holds_artifact(store: ObjectStore, place: str) -> bool:
-    """Whether a place holds an artifact."""
-    return store.state(f"{place}/{MANIFEST}") is not None
-
-
 def pull_artifact(store: ObjectStore, place: str, root: Path, folder: Path, stored: tuple[str, str]) -> bool:
     """Downloads an artifact into a mirror unless it is there; returns False if the remote one is damaged or missing."""
     if has_link(root, folder):

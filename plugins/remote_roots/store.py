@@ -13,13 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from components.dsl.artifact import MANIFEST
 from components.dsl.errors import InputError
 from components.objects.mirror import root_address
 from components.objects.store import ObjectStore
 from pipeline.orchestrator.locks import cache_locked
 from pipeline.orchestrator.records import ARTIFACTS, Cost, Execution, Ingredients, NewArtifact, RunState, StoredArtifact
 from pipeline.orchestrator.root_store import RootStore, check_pipeline
-from plugins.remote_roots.artifacts import evict, holds_artifact, pull_artifact, upload_artifact
+from plugins.remote_roots.artifacts import evict, pull_artifact, upload_artifact
 from plugins.remote_roots.leases import Leases, end_heartbeat, running_runs
 from plugins.remote_roots.log import END, LOG, START, LogEntry, RunLog, entry_name
 from plugins.remote_roots.mirror import check_format, owner_of
@@ -216,7 +217,7 @@ class RemoteStore(RootStore):
 
     def vouches_for(self, stored: StoredArtifact) -> bool:
         """Whether the address still has a published artifact, to which nothing is ever written twice."""
-        return holds_artifact(self.objects, place_of(stored))
+        return self.objects.state(f"{place_of(stored)}/{MANIFEST}") is not None
 
     def fetch(self, stored: StoredArtifact) -> None:
         """Downloads an artifact unless it is in the mirror."""

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from components.dsl.artifact import as_plain
 from pipeline.job.files import Tables, merge_tables
 from pipeline.settings.toml_text import format_key, format_pair
 from pipeline.views.pareto_plot import draw_front
 from pipeline.views.reports import write_report
-from plugins.search.results import AnyResult, StudentResult, as_json
+from plugins.search.results import AnyResult, StudentResult
 from plugins.search.space import apply_values
 from plugins.search.tables import render_search
 
@@ -21,7 +22,7 @@ def write_search(result: AnyResult, tables: Tables, folder: Path) -> list[Path]:
         The files; without a winner there is no job.
     """
     draw = draw_front if isinstance(result, StudentResult) else None
-    files = write_report("search", as_json(result), folder, render_search(result), draw)
+    files = write_report("search", as_plain(vars(result)), folder, render_search(result), draw)
     winner = {name: table for name, table in tables.items() if name != "search"}
     if not isinstance(result, StudentResult):
         winner = apply_values(winner, result.values)

@@ -1,7 +1,6 @@
 """What searches find, as records that `search.json` holds."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from components.artifacts.evaluation import SeedScores
@@ -122,17 +121,3 @@ class StudentResult(SearchResult):
 
 
 AnyResult = SettingsResult | StudentResult
-
-
-def as_json(value: Any) -> Any:
-    """A result as plain values; of a trial's costs their sum."""
-    if isinstance(value, Trial):
-        value = {**value._asdict(), "seconds": value.seconds}
-        del value["costs"]
-    elif isinstance(value, SearchResult):
-        value = vars(value)
-    elif hasattr(value, "_asdict"):
-        value = value._asdict()
-    if isinstance(value, Mapping):
-        return {name: as_json(entry) for name, entry in value.items()}
-    return [as_json(entry) for entry in value] if isinstance(value, Sequence) and not isinstance(value, str) else value

@@ -20,7 +20,7 @@ from pipeline.orchestrator.records import Execution
 from pipeline.orchestrator.runner import RunFailedError
 from pipeline.report.trainings import read_history
 from plugins.search.budget import SearchBudget, StageCosts, check_stage, kept_seconds
-from plugins.search.options import search_settings
+from plugins.search.capability import search_settings
 from plugins.search.results import Finalist, SettingsResult, SettingWorth, StageResult, Winner
 from plugins.search.runs import SearchRuns
 from plugins.search.space import POOLING, Dimension, SearchStage, apply_values, find_space
@@ -141,8 +141,8 @@ class _StageSearch:
         name = f"{stage}-{digest([json.dumps(content).encode()])}"
         self._study = Study(self._runs.folder, name, self._dimensions, search.sampler)
         self._study.add_baseline(self._baseline.score, self._baseline.validations)
-        for trial in self._study.trials():
-            self._runs.count(trial.costs)
+        for costs in self._study.costs():
+            self._runs.count(costs)
         check_stage(self._costs, self._seeds, self._seconds, self._start, shares)
 
     def run(self) -> StageResult:

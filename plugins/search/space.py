@@ -11,7 +11,7 @@ from pipeline.capabilities import enabled_capabilities
 from pipeline.job.files import Tables, make_settings
 from pipeline.settings.graphs import check_float_layers, graph_of
 from pipeline.settings.schema import Settings
-from plugins.search.options import TrainingSpace, search_settings
+from plugins.search.capability import TrainingSpace, search_settings
 
 Scale = Literal["choices", "linear", "logarithmic"]
 SearchStage = Literal["teacher", "student"]

@@ -37,8 +37,8 @@ class Trial(NamedTuple):
         state: `pruned` in the middle of its training; `rejected` if its values cannot be trained with.
         score: on validation rows; None unless it is `done`.
         validations: the values of its validations; higher is better.
-        costs: seconds by the path of a step's output, or by another name.
         reason: why it was rejected; else empty.
+        seconds: the duration of its steps.
     """
 
     number: int
@@ -46,13 +46,8 @@ class Trial(NamedTuple):
     state: TrialState
     score: float | None
     validations: tuple[float, ...]
-    costs: dict[str, float]
-    reason: str = ""
-
-    @property
-    def seconds(self) -> float:
-        """The duration of its steps."""
-        return sum(self.costs.values())
+    reason: str
+    seconds: float
 
 
 class OpenTrial:
@@ -145,17 +140,25 @@ class Study:
 
     def trials(self) -> list[Trial]:
         """The trials that have ended, in their order; the job's own settings are not among them."""
-        states = self._optuna.trial.TrialState
         trials = []
-        for trial in self._study.get_trials(deepcopy=False, states=(states.COMPLETE, states.PRUNED)):
-            if _REPEATED not in trial.user_attrs:
-                is_done, reason = trial.state == states.COMPLETE, trial.user_attrs[_REASON]
-                values = _read_values(trial, self._dimensions)
-                state: TrialState = "done" if is_done else "rejected" if reason else "pruned"
-                validations = tuple(value for _, value in sorted(trial.intermediate_values.items()))
-                score, costs = trial.value if is_done else None, trial.user_attrs[_COSTS]
-                trials.append(Trial(trial.number, values, state, score, validations, costs, reason))
+        for trial in self._ended():
+            is_done = trial.state == self._optuna.trial.TrialState.COMPLETE
+            reason, seconds = trial.user_attrs[_REASON], sum(trial.user_attrs[_COSTS].values())
+            values = _read_values(trial, self._dimensions)
+            state: TrialState = "done" if is_done else "rejected" if reason else "pruned"
+            validations = tuple(value for _, value in sorted(trial.intermediate_values.items()))
+            score = trial.value if is_done else None
+            trials.append(Trial(trial.number, values, state, score, validations, reason, seconds))
         return trials
+
+    def costs(self) -> list[dict[str, float]]:
+        """The seconds of each trial that has ended, by the path of a step's output, or by another name."""
+        return [trial.user_attrs[_COSTS] for trial in self._ended()]
+
+    def _ended(self) -> list[Any]:
+        states = self._optuna.trial.TrialState
+        ended = self._study.get_trials(deepcopy=False, states=(states.COMPLETE, states.PRUNED))
+        return [trial for trial in ended if _REPEATED not in trial.user_attrs]
 
     def propose(self, earlier: Sequence[Mapping[str, Any]] = ()) -> OpenTrial | None:
         """The trial that was interrupted, or a new one; None if nearly all values of the space were tried."""

@@ -11,8 +11,10 @@ from pipeline.machine import Machine, Need
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.pipelines import build_pipeline
+from plugins.compile.airflow import to_airflow
+from plugins.compile.argo import to_argo
+from plugins.compile.kubeflow import to_kubeflow
 from plugins.compile.steps import CompileOptions, compile_steps, find_needs
-from plugins.compile.targets import TARGETS
 from tests.pipeline.command_line import refused
 from tests.pipeline.orchestrator.test_runner import chain
 from tests.tiny_job import write_job
@@ -22,7 +24,7 @@ OPTIONS = CompileOptions(job_file="/jobs/toy.toml", overrides=(), root="/runs", 
 
 def compile_toy(target, machine=None, **options):
     job = compile_steps(Pipeline("My_toy.job", [chain("x")]), machine or Machine(), {}, OPTIONS._replace(**options))
-    return TARGETS[target](job)
+    return {"kubeflow": to_kubeflow, "airflow": to_airflow, "argo": to_argo}[target](job)
 
 
 @pytest.fixture(scope="module")

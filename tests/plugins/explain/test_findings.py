@@ -4,10 +4,10 @@ import pytest
 
 from components.dsl.errors import InputError
 from components.sources.tagged_words import Sentence, SentenceSource
+from keras_bert.data.conllu import TreebankSentence
 from plugins.explain.findings import (
     MOST_TEST,
     MOST_TRAINING,
-    ProbeSentence,
     hold_sentences,
     read_probe_sentences,
 )
@@ -35,15 +35,15 @@ def test_tagged_words_have_no_trees(tmp_path):
 
 
 def test_tags_that_training_lacks_are_not_measured():
-    train = [ProbeSentence(("a", "b"), ("X", "Z"))]
-    test, unseen = ProbeSentence(("b",), ("X",)), ProbeSentence(("c",), ("Y",))
+    train = [TreebankSentence(("a", "b"), ("X", "Z"), ())]
+    test, unseen = TreebankSentence(("b",), ("X",), ()), TreebankSentence(("c",), ("Y",), ())
     assert hold_sentences(train, [unseen, test]).tagged()[1] == ([test.words], [test.tags])
     with pytest.raises(InputError, match=r"^probes must have a test sentence whose tags all occur in training"):
         hold_sentences(train, [unseen])
 
 
 def test_refuses_one_kind_of_tag():
-    row = ProbeSentence(("a",), ("X",))
+    row = TreebankSentence(("a",), ("X",), ())
     with pytest.raises(InputError, match=r"^probes must have at least two different tags in .*, got \['X'\]$"):
         hold_sentences([row], [row])
 

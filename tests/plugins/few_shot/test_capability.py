@@ -9,7 +9,7 @@ from pipeline.nodes import append_name
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.pipelines import wire_initial_model, wire_rows
 from pipeline.workload import list_trainings
-from plugins.few_shot.options import FewShot
+from plugins.few_shot.capability import FewShot
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load, refusal, write_checkpoint
 from tests.pipeline.test_pipelines import STUDENT, read_by, reads, values, wire
 from tests.pipeline.test_workload import SIZE, load_job

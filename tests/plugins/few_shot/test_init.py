@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.cli import main
 from pipeline.job.files import load_settings
-from plugins.few_shot.options import FewShot
+from plugins.few_shot.capability import FewShot
 from tests.pipeline.command_line import said
 from tests.pipeline.draft.test_job import run_written_job
 from tests.pipeline.draft.tiny_rows import make_texts, write_checkpoint

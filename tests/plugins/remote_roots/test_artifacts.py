@@ -13,7 +13,6 @@ from plugins.remote_roots.artifacts import (
     LIMIT_VARIABLE,
     cache_limit,
     evict,
-    holds_artifact,
     pull_artifact,
     upload_artifact,
 )
@@ -52,7 +51,6 @@ def test_an_upload_that_was_killed_is_no_artifact(memory, tmp_path):
     text = make(tmp_path / "made")
     upload_artifact(memory, text.path, PLACE)
     memory.remove([f"{PLACE}/{MANIFEST}"])
-    assert not holds_artifact(memory, PLACE)
     assert not pull(memory, tmp_path, text.fingerprint())
 
 

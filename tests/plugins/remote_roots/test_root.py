@@ -19,9 +19,9 @@ from pipeline.orchestrator.preview import preview
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.report.page import report_written_after
-from plugins.remote_roots.garbage import find_remote_garbage, remove_remote_garbage
 from plugins.remote_roots.leases import SECONDS_VARIABLE, Leases
 from plugins.remote_roots.mirror import open_mirror
+from plugins.remote_roots.roots import ObjectStorageRoots
 from plugins.remote_roots.store import RemoteStore, place_of
 from tests.components.objects.memory import ADDRESS, put_raw
 from tests.pipeline.orchestrator import toy
@@ -172,13 +172,13 @@ def test_garbage_is_removed_for_all_but_not_what_a_live_run_needs(machine, memor
         (place,) = (place_of(row.artifact) for row in store.artifacts() if row.run == 1 and row.node == "write")
         leases = Leases(memory, 7, "elsewhere/1")
         leases.claim("key", "shout", [place])
-        garbage = find_remote_garbage(store, other, keep=1)
+        garbage = ObjectStorageRoots().find_garbage(store, other, keep=1)
         assert [path.split("/")[1] for path in garbage.artifacts] == ["shout"]
         leases.end()
         memory.write("artifacts/train/model-0/1/half.bin", b"killed in the middle of an upload")
-        garbage = find_remote_garbage(store, other, keep=1)
+        garbage = ObjectStorageRoots().find_garbage(store, other, keep=1)
         assert garbage.size > 0
-        remove_remote_garbage(store, other, garbage)
+        ObjectStorageRoots().remove_garbage(store, other, garbage)
     left = {name.split("/")[3] for name in memory.find_all("artifacts")}
     assert left == {"2"}
     assert states(run(machine("third"), "new")) == ["cached", "cached"]
@@ -202,10 +202,10 @@ def test_what_another_machine_publishes_while_garbage_is_listed_stays(machine, m
     with store_of(one) as store:
         with monkeypatch.context() as patch:
             patch.setattr(ObjectStore, "find_all", find_beside_a_run)
-            garbage = find_remote_garbage(store, one, keep=1)
+            garbage = ObjectStorageRoots().find_garbage(store, one, keep=1)
         assert runs == [0, 3]
         assert {place.rpartition("/")[2] for place in garbage.artifacts} == {"1", "2"}
-        remove_remote_garbage(store, one, garbage)
+        ObjectStorageRoots().remove_garbage(store, one, garbage)
     assert {name.split("/")[3] for name in memory.find_all("artifacts")} == {"3"}
     assert states(run(machine("third"), "latest")) == ["cached", "cached"]
 
@@ -215,11 +215,11 @@ def test_what_another_machine_makes_again_between_the_search_and_the_removal_sta
     run(one, "old")
     run(one, "new")
     with store_of(one) as store:
-        garbage = find_remote_garbage(store, one, keep=1)
+        garbage = ObjectStorageRoots().find_garbage(store, one, keep=1)
         assert {place.rpartition("/")[2] for place in garbage.artifacts} == {"1"}
         assert run(other, "old", request=Request(force=("write", "shout"))).run == 3
         store.refresh()
-        remove_remote_garbage(store, one, garbage)
+        ObjectStorageRoots().remove_garbage(store, one, garbage)
     assert {name.split("/")[3] for name in memory.find_all("artifacts")} == {"2", "3"}
     assert states(run(machine("third"), "old")) == ["cached", "cached"]
 
@@ -235,7 +235,7 @@ def test_a_log_that_names_folders_elsewhere_is_refused(machine, memory, tmp_path
     with pytest.raises(InputError, match=r"root must keep its artifacts in artifacts/STEP/NAME, got '\.\./"):
         run(machine("other"))
     with store_of(machine("other")) as store, pytest.raises(InputError, match="artifacts/STEP/NAME"):
-        find_remote_garbage(store, machine("other"), keep=1)
+        ObjectStorageRoots().find_garbage(store, machine("other"), keep=1)
     assert (tmp_path / "mine").is_dir()
 
 
@@ -248,9 +248,9 @@ def test_objects_that_are_none_of_a_root_do_not_matter(machine, memory):
     root = machine("other")
     assert states(run(root, "new")) == ["cached", "cached"]
     with store_of(root) as store:
-        garbage = find_remote_garbage(store, root, keep=1)
+        garbage = ObjectStorageRoots().find_garbage(store, root, keep=1)
         assert [*garbage.artifacts] == [place for place in garbage.artifacts if place.endswith("/1")] != []
-        remove_remote_garbage(store, root, garbage)
+        ObjectStorageRoots().remove_garbage(store, root, garbage)
     assert memory.read("artifacts/readme.txt") == b"our runs"
 
 

@@ -14,9 +14,9 @@ from pipeline.orchestrator.root import locked_root
 from pipeline.orchestrator.root_store import ABANDONED_SECONDS
 from pipeline.orchestrator.runner import run_pipeline
 from plugins.remote_roots.artifacts import LIMIT_VARIABLE
-from plugins.remote_roots.garbage import find_remote_garbage
 from plugins.remote_roots.leases import SECONDS_VARIABLE
 from plugins.remote_roots.log import RunLog
+from plugins.remote_roots.roots import ObjectStorageRoots
 from plugins.remote_roots.store import place_of
 from tests.components.objects.memory import ADDRESS
 from tests.pipeline.orchestrator import toy
@@ -154,12 +154,12 @@ def test_an_abandoned_run_is_interrupted_and_what_a_running_one_made_is_no_garba
     run(machine("other"))
     root = machine("third")
     with store_of(root) as store:
-        assert find_remote_garbage(store, root, keep=1).artifacts == {}
+        assert ObjectStorageRoots().find_garbage(store, root, keep=1).artifacts == {}
         store.connection.execute("UPDATE runs SET started = started - ?", (ABANDONED_SECONDS,))
         store.connection.execute("UPDATE executions SET ended = ended - ?", (ABANDONED_SECONDS,))
     with store_of(root) as store:
         assert store.runs()[1].state == "interrupted"
-        assert len(find_remote_garbage(store, root, keep=1).artifacts) == 1
+        assert len(ObjectStorageRoots().find_garbage(store, root, keep=1).artifacts) == 1
 
 
 def test_steps_share_a_mirror_and_a_run_has_it_alone(machine):

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from components.dsl.artifact import as_plain
 from components.dsl.errors import InputError
 from pipeline.job.files import read_tables
 from pipeline.orchestrator.observer import Observer
 from plugins.search.budget import SearchBudget
-from plugins.search.results import as_json
 from plugins.search.settings_search import SettingsSearch
 from plugins.search.study import STARTUP_TRIALS
 from tests.pipeline.settings.texts import CORPUS, EXAMPLES
@@ -52,7 +52,7 @@ class Searches:
         (self._folder / "job.toml").write_text(CORPUS + EXAMPLES + text)
         tables, budget = read_tables(self._folder / "job.toml"), SearchBudget.of(minutes, trials, seeds)
         search = SettingsSearch(tables, names, budget, sampler, self.root, self.diary)
-        return as_json(search.run())
+        return as_plain(vars(search.run()))
 
 
 @pytest.fixture

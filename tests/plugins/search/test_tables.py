@@ -23,7 +23,7 @@ def score(*seeds):
 
 
 def trial(number, state, rate, value):
-    return Trial(number, {RATE: rate, SIZE: 16}, state, value, (), {"training": 61.0})
+    return Trial(number, {RATE: rate, SIZE: 16}, state, value, (), "", 61.0)
 
 
 def result(importance=None):

@@ -7,7 +7,7 @@ RATE = "fine_tuning.learning_rate"
 
 
 def trial(number, rate, score):
-    return Trial(number, {RATE: rate}, "pruned" if score is None else "done", score, (), {"step": 2.0})
+    return Trial(number, {RATE: rate}, "pruned" if score is None else "done", score, (), "", 2.0)
 
 
 def test_a_range_has_three_parts_of_equal_ratio():
@@ -27,5 +27,8 @@ def test_a_range_of_few_whole_numbers_has_as_many_parts_as_it_can():
 
 def test_choices_stand_in_order_each_with_its_trials():
     size = Dimension.of("fine_tuning.batch_size", (32, 16), 32)
-    trials = [Trial(1, {size.name: 16}, "done", 0.5, (), {}), Trial(2, {size.name: 32}, "rejected", None, (), {})]
+    trials = [
+        Trial(1, {size.name: 16}, "done", 0.5, (), "", 2.0),
+        Trial(2, {size.name: 32}, "rejected", None, (), "diverged", 1.0),
+    ]
     assert find_levels(size, trials) == [Level(16, 16, 1, 0, 0.5, 0.5), Level(32, 32, 0, 1, None, None)]
