@@ -10,7 +10,6 @@ from ai_edge_litert import schema_py_generated as schema
 
 from keras_bert.export.layer_names import make_layer_pattern
 from keras_bert.export.lite_writer import LiteGraphWriter
-from keras_bert.export.rules.lite_graphs import builtin_number
 from keras_bert.export.sharing import write_model
 from keras_bert.layers.regression_head import folded_heads
 
@@ -257,9 +256,6 @@ class _SlicePass(LiteGraphWriter):
         yield self._reshaped(part, result, name)
 
 
-_PRODUCT = schema.BuiltinOperator.FULLY_CONNECTED
-
-
 def keep_head_float(content: bytes, model: keras.Model) -> bytes:
     """Replaces the weights of a regression head, if the model of a `.tflite` file has one, by its float32 weights.
 
@@ -273,33 +269,19 @@ def keep_head_float(content: bytes, model: keras.Model) -> bytes:
         next(values for path, values in folded.items() if path.endswith(name)) for name in ("/kernel", "/bias")
     )
     written = schema.ModelT.InitFromPackedBuf(content)
-    head = (kernel.T, bias)
-    buffers = [_append_buffer(written, values) for values in head]
-    products = [number for number, code in enumerate(written.operatorCodes) if builtin_number(code) == _PRODUCT]
     for graph in written.subgraphs:
-        last = next((operator for operator in graph.operators if set(operator.outputs) & set(graph.outputs)), None)
-        if last is None or last.opcodeIndex not in products:
-            raise RuntimeError("the graph of a regression must end in a product with weights")
-        constants = [_append_tensor(graph, values, place) for values, place in zip(head, buffers, strict=True)]
-        last.inputs = np.array([last.inputs[0], *constants], np.int32)
-        read = {int(number) for operator in graph.operators for number in operator.inputs}
-        graph.operators = [
-            operator for operator in graph.operators if set(operator.outputs) & (read | set(graph.outputs))
-        ]
+        _HeadPass(written, graph).replace(kernel.T, bias)
     return write_model(written)
 
 
-def _append_buffer(model: Any, values: Any) -> int:
-    buffer = schema.BufferT()
-    buffer.data = np.frombuffer(np.ascontiguousarray(values, "float32").tobytes(), np.uint8)
-    model.buffers.append(buffer)
-    return len(model.buffers) - 1
-
-
-def _append_tensor(graph: Any, values: Any, buffer: int) -> int:
-    """Appends a float32 constant to a graph; returns its index."""
-    tensor = schema.TensorT()
-    tensor.name, tensor.shape = f"regression_head_{len(graph.tensors)}".encode(), np.array(values.shape, np.int32)
-    tensor.type, tensor.buffer = schema.TensorType.FLOAT32, buffer
-    graph.tensors.append(tensor)
-    return len(graph.tensors) - 1
+class _HeadPass(LiteGraphWriter):
+    def replace(self, *weights: Any) -> None:
+        """Replaces the weights of the last product; without the operations that only made the old ones."""
+        operations, outputs = self._graph.operators, set(self._graph.outputs)
+        last = next((operation for operation in operations if set(operation.outputs) & outputs), None)
+        if last is None or self._kind(last) != _Kind.FULLY_CONNECTED:
+            raise RuntimeError("the graph of a regression must end in a product with weights")
+        head = [self._constant(b"regression_head", "float", np.asarray(values, np.float32)) for values in weights]
+        last.inputs = np.array([last.inputs[0], *head], np.int32)
+        read = outputs.union(*(map(int, operation.inputs) for operation in operations))
+        self._graph.operators = [operation for operation in operations if set(operation.outputs) & read]

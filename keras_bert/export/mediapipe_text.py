@@ -12,7 +12,6 @@ from typing import Any
 from keras_bert.tokenizers.base import BaseTokenizer
 from keras_bert.tokenizers.eager import EagerWordPiece
 from keras_bert.tokenizers.rows import Rows, encode_texts
-from keras_bert.tokenizers.wordpiece_vocabulary import CONTINUATION
 
 _MAX_BYTES = 100
 _SPACE = "\t\n\f\r "
@@ -33,20 +32,8 @@ class MediaPipeTokenizer(EagerWordPiece):
         return Rows.of([[number for word in _words(text) for number in self._match(word)] for text in decoded])
 
     def _match(self, word: str) -> list[int]:
-        """Splits a word into the longest tokens from its start on; a word that cannot be split is unknown."""
-        if len(word.encode()) > _MAX_BYTES:
-            return [self.unknown_id]
-        ids: list[int] = []
-        start = 0
-        while start < len(word):
-            mark = CONTINUATION if start else ""
-            tokens = ((end, self._ids.get(mark + word[start:end])) for end in range(len(word), start, -1))
-            end, number = next(((end, number) for end, number in tokens if number is not None), (0, None))
-            if number is None:
-                return [self.unknown_id]
-            ids.append(number)
-            start = end
-        return ids
+        is_too_long = len(word.encode()) > _MAX_BYTES
+        return [self.unknown_id] if is_too_long else [token.id for token in self.matcher.model.tokenize(word)]
 
 
 def measure_other_ids(tokenizer: BaseTokenizer, texts: Sequence[str]) -> float:

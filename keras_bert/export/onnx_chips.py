@@ -11,14 +11,14 @@ With the scale as a product of its own it is right.
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
 
 from keras_bert.compress.ranges import Ranges, fixed_ranges
 from keras_bert.export.onnx import OPSET, make_onnx, write_onnx
-from keras_bert.export.onnx_graphs import make_canonical
+from keras_bert.export.onnx_graphs import OnnxGraphWriter, make_canonical
 from keras_bert.export.onnx_numbers import convert_to_static_int8
 from keras_bert.models.encoder import input_names
 from keras_bert.models.first_token import skip_unused_tokens
@@ -44,59 +44,53 @@ def export_for_chips(task: Task, folder: Path, ranges: Ranges | None = None) -> 
     with fixed_ranges(network, ranges) if ranges else contextlib.nullcontext():
         graph = make_onnx(lambda values: {task.output_name: served(values, training=False)}, inputs, OPSET)
     if ranges:
-        graph = _widen_activations(convert_to_static_int8(graph))
+        graph = convert_to_static_int8(graph)
+        _ChipGraph(graph.graph).widen_activations()
+        graph.opset_import[0].version, graph.ir_version = _OPSET, _FORMAT
     path = folder / ("int8.onnx" if ranges else "float16.onnx")
     write_onnx(split_normalizations(graph), path)
     return path
 
 
-def _widen_activations(graph: "onnx.ModelProto") -> "onnx.ModelProto":
-    """Replaces quantizers of eight bits by those of 16 on the same ranges; values of tables keep eight."""
-    from onnx import numpy_helper
-
-    values = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.graph.initializer}
-    grids = {node.output[0]: node for node in graph.graph.node if node.op_type == "QuantizeLinear"}
-    made = set[str]()
-    for node in graph.graph.node:
-        if node.op_type != "QuantizeLinear" and (node.op_type != "DequantizeLinear" or node.input[0] not in grids):
-            continue
-        scale, zero = node.input[1:]
-        wide = {
-            f"{scale}_wide": np.float32(values[scale] / _STEPS),
-            # A grid of int8 is around 0.
-            f"{zero}_wide": np.uint16((int(values[zero]) - np.iinfo(values[zero].dtype).min) * _STEPS),
-        }
-        for name in wide.keys() - made:
-            graph.graph.initializer.append(numpy_helper.from_array(np.asarray(wide[name]), name))
-        made |= wide.keys()
-        node.input[1:] = list(wide)
-    graph.opset_import[0].version, graph.ir_version = _OPSET, _FORMAT
-    return graph
-
-
 def split_normalizations(graph: "onnx.ModelProto") -> "onnx.ModelProto":
     """Gives layer normalizations weights of 1, and multiplies and adds their weights behind them."""
     import onnx
-    from onnx import helper, numpy_helper
 
-    values = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.graph.initializer}
-    nodes = list[onnx.NodeProto]()
-    for node in graph.graph.node:
-        nodes.append(node)
-        if node.op_type != "LayerNormalization":
-            continue
-        result, (rows, scale, *offset) = node.output[0], node.input
-        ones = f"ones_{values[scale].size}"
-        if ones not in values:
-            values[ones] = np.ones_like(values[scale])
-            graph.graph.initializer.append(numpy_helper.from_array(values[ones], ones))
-        node.input[:], node.output[0] = [rows, ones], f"{result}_normal"
-        scaled = f"{result}_scaled" if offset else result
-        nodes.append(helper.make_node("Mul", [f"{result}_normal", scale], [scaled]))
-        if offset:
-            nodes.append(helper.make_node("Add", [scaled, *offset], [result]))
-    graph.graph.ClearField("node")
-    graph.graph.node.extend(nodes)
+    _ChipGraph(graph.graph).split_normalizations()
     make_canonical(graph.graph)
     onnx.checker.check_model(graph)
     return graph
+
+
+class _ChipGraph(OnnxGraphWriter):
+    def widen_activations(self) -> None:
+        """Replaces quantizers of eight bits by those of 16 on the same ranges; values of tables keep eight."""
+        grids = {node.output[0] for node in self._graph.node if node.op_type == "QuantizeLinear"}
+        for node in self._graph.node:
+            if node.op_type == "QuantizeLinear" or (node.op_type == "DequantizeLinear" and node.input[0] in grids):
+                names = node.input[1:]
+                scale, zero = (self._values[name] for name in names)
+                # A grid of int8 is around 0.
+                wide = np.float32(scale / _STEPS), np.uint16((int(zero) - np.iinfo(zero.dtype).min) * _STEPS)
+                node.input[1:] = [
+                    self._constant(f"{name}_wide", np.asarray(value)) for name, value in zip(names, wide, strict=True)
+                ]
+
+    def split_normalizations(self) -> None:
+        """Rewrites each layer normalization; the nodes stay in order."""
+        from onnx import helper
+
+        nodes: list[Any] = []
+        for node in self._graph.node:
+            nodes.append(node)
+            if node.op_type != "LayerNormalization":
+                continue
+            result, (rows, scale, *offset) = node.output[0], node.input
+            ones = np.ones_like(self._values[scale])
+            node.input[:], node.output[0] = [rows, self._constant(f"ones_{ones.size}", ones)], f"{result}_normal"
+            scaled = f"{result}_scaled" if offset else result
+            nodes.append(helper.make_node("Mul", [f"{result}_normal", scale], [scaled]))
+            if offset:
+                nodes.append(helper.make_node("Add", [scaled, *offset], [result]))
+        self._graph.ClearField("node")
+        self._graph.node.extend(nodes)

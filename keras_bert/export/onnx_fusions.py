@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_bert.export.onnx_graphs import count_readers, graphs_in
+from keras_bert.export.onnx_graphs import OnnxGraphWriter, count_readers, graphs_in
 
 # `LayerNormalization` exists since operator set 17, but with that set tf2onnx writes some means as pooling.
 NORMALIZATION_OPSET = 18
@@ -69,15 +69,11 @@ class _Move(NamedTuple):
         return [node.input[place] for node, place in self.places]
 
 
-class _PatternMatcher:
-    """The nodes of a graph with lookups by value: constants, the producing node, and the number of uses."""
+class _PatternMatcher(OnnxGraphWriter):
+    """Finds patterns of nodes, by what makes a value and how often it is used."""
 
     def __init__(self, graph: Any) -> None:
-        from onnx import numpy_helper
-
-        self._graph = graph
-        self._values = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
-        self._makers = {name: node for node in graph.node for name in node.output}
+        super().__init__(graph)
         self._readers = count_readers(graph)
 
     def unwrap_ids(self, lookup: Any) -> None:
@@ -246,12 +242,3 @@ class _PatternMatcher:
     def _row(self, name: str) -> str:
         """Adds a constant reshaped to its last axis; returns its name."""
         return self._constant(f"{name}_row", self._values[name].reshape(-1))
-
-    def _constant(self, name: str, values: Any) -> str:
-        """Adds a constant, unless it exists already; returns its name."""
-        from onnx import numpy_helper
-
-        if name not in self._values:
-            self._values[name] = values
-            self._graph.initializer.append(numpy_helper.from_array(values, name))
-        return name

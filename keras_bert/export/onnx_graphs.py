@@ -1,4 +1,4 @@
-"""Orders and names the nodes of an ONNX graph, and finds the values that they use."""
+"""Orders and names the nodes of an ONNX graph, finds the values that they use, and adds constants."""
 
 import copy
 from collections import Counter
@@ -47,6 +47,26 @@ def _number(graph: Any, outer: dict[str, str], mark: str) -> None:
     for field, content in (("node", nodes), ("initializer", used), ("value_info", [])):
         graph.ClearField(field)
         getattr(graph, field).extend(content)
+
+
+class OnnxGraphWriter:
+    """The base class of what rewrites a graph: its constants by name, and the node that makes each other value."""
+
+    def __init__(self, graph: Any) -> None:
+        from onnx import numpy_helper
+
+        self._graph = graph
+        self._values = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+        self._makers = {name: node for node in graph.node for name in node.output}
+
+    def _constant(self, name: str, values: Any) -> str:
+        """Adds a constant, unless it exists already; returns its name."""
+        from onnx import numpy_helper
+
+        if name not in self._values:
+            self._values[name] = values
+            self._graph.initializer.append(numpy_helper.from_array(values, name))
+        return name
 
 
 def graphs_in(node: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_bert.export.onnx_graphs import count_readers, make_canonical
+from keras_bert.export.onnx_graphs import OnnxGraphWriter, count_readers, make_canonical
 from keras_bert.layers.tap import SEPARATOR
 
 if TYPE_CHECKING:
@@ -148,13 +148,10 @@ def convert_to_static_int8(graph: "onnx.ModelProto", *, reduce_range: bool = Fal
     return copy
 
 
-class _IntegerConstants:
+class _IntegerConstants(OnnxGraphWriter):
     def __init__(self, graph: "onnx.GraphProto", largest: int) -> None:
-        from onnx import numpy_helper
-
-        self._graph, self._largest = graph, largest
-        self._values = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
-        self._makers = {name: node for node in graph.node for name in node.output}
+        super().__init__(graph)
+        self._largest = largest
 
     def replace(self) -> None:
         """Replaces kernels and tables, except in products of float activations."""
@@ -226,14 +223,6 @@ class _IntegerConstants:
         lookup.input[0] = self._constant("_".join([name, *quantize.input[1:], "steps"]), steps.astype(zero.dtype))
         lookup.output[0] = quantize.output[0]
         self._graph.node.remove(quantize)
-
-    def _constant(self, name: str, values: Any) -> str:
-        from onnx import numpy_helper
-
-        if name not in self._values:
-            self._values[name] = values
-            self._graph.initializer.append(numpy_helper.from_array(values, name))
-        return name
 
     def _add(self, kind: str, given: list[str], result: str, **attributes: Any) -> None:
         from onnx import helper

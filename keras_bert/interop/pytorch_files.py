@@ -2,7 +2,8 @@
 
 A pickle is a program for a stack machine. The pickle of a state dict needs few instructions, and the functions that it
 calls only describe tensors: `_follow` knows these by name, imports nothing, and refuses every other name. Both formats
-of `torch/serialization.py` are read: the zip file of PyTorch 1.6 and later, and the format before it.
+of `torch/serialization.py` are read: the zip file of PyTorch 1.6 and later, and the format before it. `torch.load` does
+not read them here: the project has no PyTorch, and a checkpoint that has only `pytorch_model.bin` opens without it.
 """
 
 import functools

@@ -2,6 +2,7 @@
 
 The result is the `tokenizer.json` that transformers 5 makes of them: its `tokenization_NAME.py`, and the layouts of
 fairseq in its `convert_slow_tokenizer.py`. The fields of a model: `sentencepiece_model.proto` of google/sentencepiece.
+`tokenizers` does not read a model of sentencepiece: its reader needs a generated module of protobuf that it lacks.
 """
 
 import base64
