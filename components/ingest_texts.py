@@ -15,7 +15,7 @@ from components.sources.text import TextSource, line_digest, read_lines
 _HELD_OUT = 20
 
 
-@component(libraries=("tensorflow-text",))
+@component(libraries=("tensorflow-text", "tokenizers"))
 def ingest_texts(
     vocabulary: Input[Vocabulary], texts: Output[TextExamples], source: TextSource, max_length: int = 128
 ) -> None:

@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 _ROWS, _BATCHES = 64, 64
 
 
-@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training")
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text", "tokenizers"), kind="training")
 def label_with_teacher(
     teachers: Input[list[Model]],
     pretrained: Input[Model],

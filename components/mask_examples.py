@@ -32,7 +32,7 @@ _LABELS = {
 _TITLES = {"next_sentence": "share of random next sentences", "sentence_order": "share of swapped pairs", "none": ""}
 
 
-@component(libraries=("tensorflow", "tensorflow-text", "apache-beam", "numpy"))
+@component(libraries=("tensorflow", "tensorflow-text", "tokenizers", "apache-beam", "numpy"))
 def mask_examples(
     corpus: Input[Corpus],
     vocabulary: Input[Vocabulary],

@@ -21,7 +21,7 @@ from keras_bert.options.fine_tuning import HardNegatives
 logger = logging.getLogger(__name__)
 
 
-@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training")
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text", "tokenizers"), kind="training")
 def mine_hard_negatives(
     model: Input[Model],
     examples: Input[TaskExamples],

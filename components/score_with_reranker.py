@@ -26,7 +26,10 @@ logger = logging.getLogger(__name__)
 
 
 @component(
-    libraries=("ai-edge-litert", "keras", "numpy", "onnxruntime", "safetensors", "tensorflow", "tensorflow-text"),
+    libraries=(
+        *("ai-edge-litert", "keras", "numpy", "onnxruntime", "safetensors"),
+        *("tensorflow", "tensorflow-text", "tokenizers"),
+    ),
     kind="training",
 )
 def score_with_reranker(

@@ -21,6 +21,7 @@ from keras_bert.tokenizers.subword_copies import (
     splits_nothing,
 )
 from keras_bert.tokenizers.subword_vocabulary import SubwordVocabulary
+from keras_bert.tokenizers.unicode_rules import punctuation
 
 # Line ends part the characters of a probe; the library reads them as white space, which changes under no step.
 _CODES = tuple(code for code in range(0x110000) if not 0xD800 <= code < 0xE000 and code not in (0xA, 0xD))
@@ -152,7 +153,7 @@ def _splitter_lines(step: Mapping[str, Any], classes: dict[str, frozenset[int]])
     elif kind == "BertPreTokenizer":
         yield "split white"
         yield "split marks"
-        classes.update(white=_white_space(), punctuation=_punctuation())
+        classes.update(white=_white_space(), punctuation=punctuation())
     elif kind == "Split" or step.get("use_regex") is not False:
         yield "split runs" if kind == "Split" else f"split bytes {int(step['add_prefix_space'])}"
         patterns = {"letter": r"\p{L}+", "number": r"\p{N}+", "space": r"\s+"}
@@ -227,15 +228,6 @@ def _replacements_of_bert(option: str) -> Mapping[str, str]:
     codes = [code for code in (0xA, 0xD, *_CODES) if code != ord("|") and code not in _SYLLABLES]
     texts = normalize("|".join(map(chr, codes))).split("|")
     return {chr(code): text for code, text in zip(codes, texts, strict=True) if text != chr(code)}
-
-
-@functools.cache
-def _punctuation() -> frozenset[int]:
-    """The characters that are words of their own to BERT."""
-    from tokenizers import pre_tokenizers
-
-    words = pre_tokenizers.BertPreTokenizer().pre_tokenize_str("a".join(map(chr, _CODES)))
-    return frozenset(ord(word) for word, _ in words if len(word) == 1 and word != "a")
 
 
 @functools.cache

@@ -12,7 +12,13 @@ from collections.abc import Iterator, Sequence
 
 from keras_bert.options.data import Lowercasing
 from keras_bert.tokenizers.double_array import build_double_array
-from keras_bert.tokenizers.unicode_rules import FORMER_PUNCTUATION, LATER_PUNCTUATION, normalize, stays
+from keras_bert.tokenizers.unicode_rules import (
+    FORMER_PUNCTUATION,
+    LATER_PUNCTUATION,
+    PRIVATE,
+    changed_characters,
+    normalize,
+)
 
 # Characters that the operation treats as Chinese, but the reference does not.
 _SKIPPED_CHINESE = frozenset(range(0x2B820, 0x2B920))
@@ -25,21 +31,11 @@ _STAND_INS = {
 }
 _MATCHED_OTHERWISE = FORMER_PUNCTUATION.union(_STAND_INS)
 
-# Ranges with characters that normalization may change. Left out: Chinese and Yi, Chinese of planes 2 and 3 (except
-# compatibility characters), planes 4 to 13.
-_CHANGING = (
-    range(1, 0x3400),
-    range(0xA490, 0xD800),
-    range(0xF900, 0x20000),
-    range(0x2B820, 0x2B920),
-    range(0x2F800, 0x2FA20),
-    range(0xE0000, 0xF0000),
-)
-# Private use characters, four in five of all characters that change, are removed. In UTF-8, blocks of 64 share all
-# bytes but the last; the last block of a plane is incomplete, as two of its code points are no characters.
+# Private use characters are four in five of all characters that change. In UTF-8, blocks of 64 share all bytes but the
+# last; the last block of a plane is incomplete.
 _BLOCK = 64
-_PRIVATE = (range(0xE000, 0xF900), range(0xF0000, 0xFFFC0), range(0x100000, 0x10FFC0))
-_PRIVATE_RESTS = (range(0xFFFC0, 0xFFFFE), range(0x10FFC0, 0x10FFFE))
+_PRIVATE = [span[: len(span) // _BLOCK * _BLOCK] for span in PRIVATE]
+_PRIVATE_RESTS = [span[len(span) // _BLOCK * _BLOCK :] for span in PRIVATE]
 
 # `FastBertNormalizer` of tensorflow-text: a changed character's value holds this bit, the place of its replacement in a
 # pool of bytes, and its length.
@@ -71,14 +67,10 @@ def normalizer_model(lowercase: Lowercasing) -> bytes:
 
 def _replacements(lowercase: Lowercasing) -> Iterator[tuple[bytes, bytes]]:
     """Yields sequences and replacements in UTF-8: changed characters, except U+0000 and `_PRIVATE`; invalid bytes."""
-    for block in (span[start : start + _BLOCK] for span in _CHANGING for start in range(0, len(span), _BLOCK)):
-        if stays(block, lowercase) and _MATCHED_OTHERWISE.isdisjoint(block):
-            continue
-        for code_point in block:
-            key = chr(code_point)
-            normalized = "".join(map(_to_matcher, normalize(code_point, lowercase)))
-            if normalized != key:
-                yield key.encode(), normalized.encode()
+    changed = changed_characters(lowercase)
+    for code_point in sorted((changed.keys() | _MATCHED_OTHERWISE) - {0}):
+        normalized = "".join(map(_to_matcher, changed.get(code_point, chr(code_point))))
+        yield chr(code_point).encode(), normalized.encode()
     for code_point in itertools.chain(*_PRIVATE_RESTS):
         yield chr(code_point).encode(), b""
     for sequence in _broken_sequences():
@@ -106,7 +98,7 @@ def _broken_sequences() -> Iterator[bytes]:
 def matcher_vocabulary(vocabulary: Sequence[str], lowercase: Lowercasing) -> list[str]:
     r"""The vocabulary in the characters of normalized text; a token that no text can match gets another name."""
     characters = set().union(*vocabulary)
-    unmatched = {" ", *(letter for letter in characters if normalize(ord(letter), lowercase) != letter)}
+    unmatched = {" ", *(letter for letter in characters if normalize(letter, lowercase) != letter)}
     # The matcher drops tokens with punctuation inside; U+E000 makes this name differ from all others.
     return [
         f"{chr(_FIRST_STAND_IN)}.{place}"

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 
 @component(
-    libraries=("ai-edge-litert", "keras", "onnxruntime", "scikit-learn", "scipy", "tensorflow", "tensorflow-text"),
+    libraries=(
+        *("ai-edge-litert", "keras", "onnxruntime", "scikit-learn", "scipy"),
+        *("tensorflow", "tensorflow-text", "tokenizers"),
+    ),
     kind="measurement",
 )
 def explain_models(

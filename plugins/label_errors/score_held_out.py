@@ -10,7 +10,7 @@ from keras_bert.core.checks import check
 from plugins.label_errors.artifacts import Folds, HeldOutProbabilities, LabelDecisions
 
 
-@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training")
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text", "tokenizers"), kind="training")
 def score_held_out(
     models: Input[list[Model]],
     examples: Input[TaskExamples],

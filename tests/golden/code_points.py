@@ -1,9 +1,10 @@
-"""The constants of `keras_bert/unicode_rules.py`: where Hugging Face `tokenizers` departs from `unicodedata`.
+"""Where Hugging Face `tokenizers` departs from tensorflow-text, and from `unicodedata`.
 
     python -m tests.golden.code_points --reference-python PATH
 
-prints them; PATH is an interpreter with `tokenizers`. Punctuation is also asked of tensorflow-text. Last printed with
-tokenizers 0.23.3, tensorflow-text 2.21.1 and Unicode 14.0.0 of Python 3.11.
+prints the constants of `keras_bert/tokenizers/unicode_rules.py` and of `tests/golden/unicode_rules.py`; PATH is an
+interpreter with `tokenizers`. Punctuation is also asked of tensorflow-text. Last printed with tokenizers 0.23.3,
+tensorflow-text 2.21.1 and Unicode 14.0.0 of Python 3.11.
 """
 
 import argparse

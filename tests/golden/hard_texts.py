@@ -1,15 +1,14 @@
 """Texts that tokenizers disagree about, and a vocabulary in which the disagreement shows."""
 
-from keras_bert.tokenizers.unicode_rules import (
+from keras_bert.tokenizers.unicode_rules import FORMER_PUNCTUATION, LATER_PUNCTUATION
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from tests.golden.unicode_rules import (
     FORMER_MARKS,
-    FORMER_PUNCTUATION,
     LATER_DECOMPOSITIONS,
     LATER_FORMATS,
     LATER_LOWER_CASE,
     LATER_MARKS,
-    LATER_PUNCTUATION,
 )
-from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEé0123456789ß\u0131\u03b1ς\u03c3жאב\u0627ب가한\u1100\u1161\u11a8\u1112あ"
 SIGNS = "!#,.[]'-`~^$+…。«»日本語中\u166d\u2e52\u061d😀👍\u302e\u20e3\U0002b820\U0002b920\U000111c9"

@@ -1,19 +1,18 @@
 """BERT's BasicTokenizer and WordpieceTokenizer (google-research/bert) in plain Python, one character after the other.
 
-Only the data of `keras_bert.tokenizers.unicode_rules` is shared with the code under test. Each character carries its
-place in the text along, which gives the offsets.
+Only the punctuation of `keras_bert.tokenizers.unicode_rules` is shared with the code under test. Each character carries
+its place in the text along, which gives the offsets.
 """
 
 import unicodedata
 
-from keras_bert.tokenizers.unicode_rules import (
+from keras_bert.tokenizers.unicode_rules import FORMER_PUNCTUATION, LATER_PUNCTUATION
+from tests.golden.unicode_rules import (
     FORMER_MARKS,
-    FORMER_PUNCTUATION,
     LATER_DECOMPOSITIONS,
     LATER_FORMATS,
     LATER_LOWER_CASE,
     LATER_MARKS,
-    LATER_PUNCTUATION,
 )
 
 # `is_chinese_char` of Hugging Face tokenizers 0.23.3.

@@ -15,7 +15,6 @@ from tensorflow_text import tflite_registrar
 from benchmarks.harness.texts import load_vocabulary
 from benchmarks.tokenizer import check
 from keras_bert.tokenizers.tokenizer import Tokenizer
-from keras_bert.tokenizers.unicode_rules import LATER_LOWER_CASE, normalize, stays
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from tests.golden.hard_texts import TEXTS, VOCABULARY
 from tests.keras_bert.tokenizers import bert_by_the_book
@@ -144,17 +143,3 @@ def test_no_character_differs_from_the_reference(vocabulary, shape):
     texts = [shape.format(chr(place)) for place in range(0x110000) if not 0xD800 <= place < 0xE000]
     differences = check(load_vocabulary(vocabulary), PYTHON, texts)
     assert (differences.ids, differences.offsets) == (0, 0)
-
-
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_blocks_that_stay_have_no_character_that_changes(lowercase):
-    blocks = [range(start, start + 64) for start in range(0, 0x20000, 64) if not 0xD800 <= start < 0xE000]
-    staying = [block for block in blocks if stays(block, lowercase)]
-    assert len(staying) > 0.5 * len(blocks)
-    changed = [code for block in staying for code in block if normalize(code, lowercase) != chr(code)]
-    assert changed == []
-
-
-@pytest.mark.parametrize("code_point", [0, 0x41, 0xA0, 0xAD, 0xE9, 0x301, 0xFFFD, *list(LATER_LOWER_CASE)[:1]])
-def test_one_that_changes_is_enough(code_point):
-    assert not stays(range(code_point, code_point + 2), True)
