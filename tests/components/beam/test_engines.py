@@ -81,6 +81,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 def test_a_worker_killed_in_the_middle_leaves_no_artifact_and_the_next_run_makes_it(tmp_path):
     source = write_texts(tmp_path / "texts", files=40, documents=400)
     script = tmp_path / "make.py"

@@ -1,3 +1,4 @@
+import random
 from collections import Counter, defaultdict
 
 import pytest
@@ -96,12 +97,13 @@ def test_nearly_equal_texts_come_to_the_same_split_and_count_as_one():
 
 
 TEXTS = st.text(max_size=2) | st.sampled_from(NEARLY)
-ANY_ROWS = st.lists(st.builds(TextRow, TEXTS, st.sampled_from("ab"), st.none()), max_size=60)
+# Without a teacher's answers: `builds` would draw NaN, which no file of these rows gives and nothing sorts.
+ANY_ROWS = st.lists(st.tuples(TEXTS, st.sampled_from("ab")).map(lambda pair: TextRow(*pair)), max_size=60)
 
 
 @settings(max_examples=50, deadline=None)
-@given(ANY_ROWS, st.sampled_from([["test"], ["validation", "test"]]), st.randoms(use_true_random=False))
-def test_the_order_of_the_rows_does_not_matter_and_none_is_lost(rows, missing, generator):
+@given(ANY_ROWS, st.sampled_from([["test"], ["validation", "test"]]), st.integers(0, 99))
+def test_the_order_of_the_rows_does_not_matter_and_none_is_lost(rows, missing, seed):
     rows = [*rows, *(TextRow(f"own text {number}", label) for number in range(6) for label in "ab")]
     try:
         splits = carve(rows, missing)
@@ -116,7 +118,7 @@ def test_the_order_of_the_rows_does_not_matter_and_none_is_lost(rows, missing, g
     assert all(len(actual_splits) == 1 for actual_splits in places.values()), (
         "nearly equal texts come to the same split"
     )
-    assert carve(generator.sample(rows, len(rows)), missing) == splits
+    assert carve(random.Random(seed).sample(rows, len(rows)), missing) == splits
 
 
 @pytest.mark.parametrize("missing", [["test"], ["validation", "test"]])
