@@ -3,6 +3,7 @@
 import gc
 import random
 
+import hypothesis
 import pytest
 
 # Modules that take a minute or more: begun last, they would leave all workers but one idle.
@@ -19,6 +20,11 @@ LONGEST = (
     "tests/plugins/search/test_search_within_limits.py",
     "tests/test_notebooks.py",
 )
+
+
+# On a busy machine an example takes as long as it takes.
+hypothesis.settings.register_profile("tests", deadline=None)
+hypothesis.settings.load_profile("tests")
 
 
 def pytest_collection_modifyitems(items):

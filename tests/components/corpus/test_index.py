@@ -58,7 +58,7 @@ def test_a_document_of_the_last_of_millions_of_files_has_a_place():
 PLACES = st.tuples(st.integers(0, MOST_FILES - 1), st.integers(0, MOST_CHUNKS - 1), st.integers(0, MOST_ROWS - 1))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(PLACES))
 def test_places_have_the_order_of_files_chunks_and_rows(places):
     assert sorted(places) == sorted(places, key=lambda place: as_place(*place))
@@ -71,7 +71,7 @@ def test_a_line_by_hand():
     assert make_line({}) == b"{}\n"
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.dictionaries(st.text(), st.none() | st.text() | st.lists(st.integers())))
 def test_any_record_is_one_line_and_comes_back(record):
     try:

@@ -123,7 +123,7 @@ def test_a_plan_of_many_partitions_and_files_of_links_holds_few_files_open(tmp_p
     assert rows_of(plan)["kept"].tolist() == [NOBODY] + [as_number(0, 0)] * 149
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 29), st.integers(0, 29)), max_size=60), st.integers(1, 9))
 def test_components_are_those_of_scipy(pairs, count):
     pairs = [(max(pair), min(pair)) for pair in pairs if pair[0] != pair[1]]
@@ -171,7 +171,7 @@ def test_rows_of_a_table_wait_for_others(tmp_path, monkeypatch):
     ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(1, 2000), min_size=1, max_size=40))
 def test_quantiles_are_those_of_numpy(sizes):
     rows = np.zeros(len(sizes), PARTITION_ROW)

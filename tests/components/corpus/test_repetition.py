@@ -106,7 +106,7 @@ def naive(words):
     return None
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(st.tuples(st.integers(0, 60), st.integers(1, 14)), min_size=1, max_size=9),
     st.lists(st.integers(1, 4), min_size=75, max_size=75),

@@ -101,7 +101,7 @@ TEXTS = st.text(max_size=2) | st.sampled_from(NEARLY)
 ANY_ROWS = st.lists(st.tuples(TEXTS, st.sampled_from("ab")).map(lambda pair: TextRow(*pair)), max_size=60)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(ANY_ROWS, st.sampled_from([["test"], ["validation", "test"]]), st.integers(0, 99))
 def test_the_order_of_the_rows_does_not_matter_and_none_is_lost(rows, missing, seed):
     rows = [*rows, *(TextRow(f"own text {number}", label) for number in range(6) for label in "ab")]

@@ -37,7 +37,7 @@ def described(table, features):
     return table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(st.none() | st.text(max_size=6), st.integers(-9, 9)), max_size=7), st.integers(1, 4))
 def test_any_rows_come_back_with_their_strings_as_bytes(tmp_path_factory, rows, group):
     texts, numbers = [text for text, _ in rows], [number for _, number in rows]

@@ -23,7 +23,7 @@ def test_places_come_in_the_order_of_the_fields(fields, places):
     assert find_columns("a.csv", fields, ["text", "größe", "label", ""]) == places
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(HEADERS.flatmap(lambda header: st.tuples(st.just(header), st.permutations(header))))
 def test_every_name_is_found_where_it_stands(case):
     header, fields = case

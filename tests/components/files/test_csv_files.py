@@ -5,7 +5,7 @@ import io
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pyarrow import csv as arrow_csv
 
@@ -16,7 +16,6 @@ PIECES = ["a", "é", ",", '"', "\r", "\n", "\r\n", "\ufeff", "'", "=", "+", "-",
 CELLS = st.lists(st.sampled_from(PIECES), max_size=6).map("".join)
 
 
-@settings(deadline=None)  # pyarrow starts threads
 @given(st.integers(1, 3).flatmap(lambda width: st.lists(st.tuples(*[CELLS] * width), min_size=1, max_size=4)))
 @example([("\r", "a\r\nb"), ('"', ",")])
 @example([("",), ("\n",)])

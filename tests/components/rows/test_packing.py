@@ -1,5 +1,5 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from components.rows.packing import join_documents, pack_rows
@@ -45,7 +45,6 @@ def test_a_sentence_longer_than_a_row_is_cut():
     assert rows_of([[7, 2]], 3) == [[10, 11, 12], [13, 14, 15], [16, 17, 18]]
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.lists(st.integers(1, 12), min_size=1, max_size=8), max_size=5),
     st.integers(4, 30),

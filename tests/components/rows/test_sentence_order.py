@@ -85,7 +85,7 @@ def test_no_documents_are_no_pairs():
     assert (pairs.shape, pairs.dtype) == ((0, 5), np.int64)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=6), max_size=5),
     st.integers(0, 1000),

@@ -29,7 +29,7 @@ def document_of(bounds, position):
     return next(n for n, (start, end) in enumerate(bounds) if start <= position < end)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.lists(st.integers(1, 12), min_size=1, max_size=8), min_size=1, max_size=5),
     st.integers(5, 30),
@@ -161,7 +161,6 @@ def test_pairs_are_cut_to_the_room_by_hand():
     assert front.std() == pytest.approx(np.sqrt(5), abs=0.1)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.lists(st.integers(1, 12), min_size=1, max_size=8), min_size=1, max_size=5),
     st.integers(5, 30),

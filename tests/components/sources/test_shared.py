@@ -82,7 +82,7 @@ def test_the_digest_by_hand():
     assert digest(part for part in [("é", "abc")]) == digest([("é", "abc")])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(PARTS, min_size=2, max_size=5))
 def test_what_differs_in_a_name_a_content_or_the_order_has_another_digest(lists):
     for first, second in itertools.combinations(lists, 2):

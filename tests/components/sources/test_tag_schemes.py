@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from components.sources.tag_schemes import find_tag_error, suggest_scheme, to_bio
@@ -37,7 +37,6 @@ def entities(draw: st.DrawFn) -> tuple[list[Span], int]:
     return spans, place + draw(st.integers(0, 2))
 
 
-@settings(deadline=None)
 @given(entities(), st.sampled_from(SCHEMES))
 def test_entities_come_back_from_every_scheme(actual_entities, scheme):
     spans, length = actual_entities
@@ -48,7 +47,6 @@ def test_entities_come_back_from_every_scheme(actual_entities, scheme):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@settings(deadline=None)
 @given(data=st.data())
 def test_right_is_nothing_but_what_entities_are_written_as(scheme, data):
     tag = st.just("O") | st.builds("{}-{}".format, st.sampled_from(LETTERS[scheme]), st.sampled_from("xy"))

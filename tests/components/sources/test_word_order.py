@@ -2,7 +2,7 @@
 
 import collections
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from components.sources.docstring_task import INTACT, SWAPPED, order_row, swap_words
@@ -20,7 +20,6 @@ def test_two_neighbours_in_the_middle_change_places():
     assert swap_words("Sums (up), 'the' values.") == "Sums (the), 'up' values."
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), min_size=3, max_size=16))
 def test_a_swap_keeps_the_words_and_their_ends(words):
     sentence = " ".join(words) + "."

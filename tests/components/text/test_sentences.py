@@ -48,7 +48,7 @@ def test_a_letter_a_wide_blank_and_a_full_stop():
     assert split_sentences("B\u2029.") == ["B\u2029."]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(st.sampled_from(" \n\t.!?\"\u201c\u201d\u2028\xa0\u3000aAbB\u3002'"), max_size=40))
 def test_sizes_are_those_of_the_whole_text(text):
     sizes = measure_sentences(text)

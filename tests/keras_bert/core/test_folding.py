@@ -44,7 +44,7 @@ def test_forms_of_a_text_are_equal(text, other):
     assert fold(text) == fold(other)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(), st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]), st.randoms(use_true_random=False))
 def test_a_text_in_another_form_is_nearly_equal(text, form, generator):
     other = unicodedata.normalize(form, text.lower() if generator.random() < 0.5 else text.casefold())

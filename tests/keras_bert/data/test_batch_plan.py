@@ -48,7 +48,7 @@ def test_rows_of_a_list_share_batches(options):
             assert all(part in whole for part in parts)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     lengths=st.lists(st.integers(1, 30), min_size=1, max_size=60),
     batch_size=st.integers(1, 9),

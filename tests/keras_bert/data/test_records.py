@@ -132,7 +132,7 @@ def naive(columns, row):
     return serialize({name: column.values[row, : column.counts[row]].tolist() for name, column in columns.items()})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(1, 5),
     st.dictionaries(

@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert.masking.masks import mask_rows, masking_vocabulary
@@ -151,7 +151,6 @@ def test_pieces_of_a_vocabulary():
     assert pieces.replacement_ids.tolist() == [2, 3, 4]
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.sampled_from(STRATEGIES),
     st.integers(1, 6),
@@ -199,7 +198,6 @@ def words_of(candidates, continues):
     return words
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.integers(1, 5), st.integers(1, 40), st.integers(0, 20), st.integers(0, 2**31))
 def test_words_and_spans_are_whole(batch, length, most, seed):
     rng = np.random.default_rng(seed)

@@ -60,7 +60,7 @@ def test_split_words(sizes, room, overlap, runs):
     assert split_words(sizes, room, overlap) == runs
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.lists(st.integers(0, 6), max_size=12), max_size=5), st.integers(1, 8), st.integers(0, 8))
 def test_every_word_begins_in_a_row(sentences, room, overlap):
     words = make_words(sentences)

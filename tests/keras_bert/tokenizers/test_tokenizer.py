@@ -64,7 +64,7 @@ def test_rows_of_mpnet():
     assert rows == [[0, 5, 6, 2, 2, 6, 2, 1], [0, 3, 3, 3, 2, 2, 5, 2]]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30)), min_size=1, max_size=4), st.integers(5, 20))
 def test_every_encoded_pair_is_well_formed(pairs, max_length):
     tokenizer = Tokenizer(PIECES, lowercase=True)

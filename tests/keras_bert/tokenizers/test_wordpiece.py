@@ -55,7 +55,7 @@ def test_the_golden_file_holds_these_texts_and_special_tokens_are_no_words():
 
 
 @pytest.mark.parametrize("case", CASES)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(texts=st.lists(HARD_TEXTS, min_size=1, max_size=5))
 def test_equals_the_book(case, texts):
     tokenizer = Tokenizer(VOCABULARY, CASES[case])
@@ -65,7 +65,7 @@ def test_equals_the_book(case, texts):
 
 
 @pytest.mark.parametrize("case", CASES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(texts=st.lists(st.binary(max_size=20) | st.sampled_from([b"a\xe0\xa0", b"\xf0\x9f\x98b"]), min_size=1))
 def test_broken_utf8_counts_as_replacement_characters(case, texts):
     tokenizer = Tokenizer(VOCABULARY, CASES[case])
