@@ -133,7 +133,8 @@ def test_padding_and_other_rows_of_a_batch_change_nothing(encoder):
         np.testing.assert_allclose(alone[0], together[row], atol=2e-6)
 
 
-@pytest.mark.parametrize("length", [1, 2, 8, 9])
+# The shortest row is [CLS] [SEP]; of one token Keras warns, as its softmax is always 1.
+@pytest.mark.parametrize("length", [2, 8, 9])
 def test_any_length(encoder, length):
     inputs = {name: np.ones((2, length), "int32") for name in INPUT_NAMES}
     assert encoder(inputs)["sequence_output"].shape == (2, length, 8)
