@@ -10,6 +10,7 @@ from pathlib import Path
 import grimp
 import pytest
 
+from keras_bert.core.plugins import find_plugins
 from tests.tiny_job import without, write_job
 
 REPOSITORY = Path(__file__).parents[1]
@@ -60,6 +61,13 @@ def test_a_plug_in_has_an_entry_point_and_a_page_and_needs_no_other(name):
     modules = graph.find_descendants(f"plugins.{name}")
     imported = set[str]().union(*map(graph.find_modules_directly_imported_by, modules))
     assert imported <= {f"plugins.{name}", *modules}
+
+
+def test_a_plug_in_whose_folder_is_gone_is_not_installed(monkeypatch):
+    values = {"there": "tests.tiny_job:write_job", "gone": "tests.gone.tool:run", "away": "no_package.of.mine:run"}
+    entries = [importlib.metadata.EntryPoint(name, value, "group") for name, value in values.items()]
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: entries)
+    assert list(find_plugins("tools")) == ["there"]
 
 
 @pytest.mark.parametrize("package", ["keras_bert", "components", "pipeline"])

@@ -19,7 +19,15 @@ def find_plugins(kind: str) -> dict[str, "EntryPoint"]:
     from importlib.metadata import entry_points
 
     entries = entry_points(group=f"{GROUP}.{kind}")
-    return {entry.name: entry for entry in entries if importlib.util.find_spec(entry.module.partition(".")[0])}
+    return {entry.name: entry for entry in entries if _has_package(entry.module)}
+
+
+def _has_package(module: str) -> bool:
+    # Of one plug-in the folder may be gone while others are there, in the package around both.
+    try:
+        return importlib.util.find_spec(module.rpartition(".")[0] or module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def load_plugin(kind: str, name: str, field: str) -> Any:
