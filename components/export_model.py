@@ -2,12 +2,15 @@
 
 import json
 import shutil
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError, input_errors, table_errors
+from components.dsl.side_process import call_beside, can_call_beside
 from components.dsl.step_folders import ProgressParts
 from components.examples.registry import TASK_ROWS, read_rows
 from components.training.model_folder import read_model
@@ -17,6 +20,7 @@ from keras_bert.core.folders import (
     EXPORT_FILE,
     GOLDEN_FILE,
     LABELS_FILE,
+    MODEL_FILE,
     TFLITE_FILE,
     TFLITE_FLOAT_FILE,
     temporary_folder,
@@ -24,8 +28,10 @@ from keras_bert.core.folders import (
 from keras_bert.options.export import Export
 
 if TYPE_CHECKING:
+    from keras_bert.compress.quantization_parameters import QuantizationParameters
     from keras_bert.export.files import ExportedFile
-    from keras_bert.export.inputs import ExportInputs
+    from keras_bert.export.inputs import ComparisonRows, ExportInputs
+    from keras_bert.export.targets.base import ExportTarget
     from keras_bert.tasks.base import Features, Task
 
 LIBRARIES = (
@@ -77,48 +83,111 @@ def export_model(
     """
     from keras_bert.clients.golden import make_golden_rows, write_golden
     from keras_bert.compress.quantization_parameters import read_quantization
-    from keras_bert.export.inputs import ComparisonRows, ExportInputs, needs_calibration_rows
     from keras_bert.export.targets.registry import TARGETS
 
-    task, quantization = _truncate(read_model(model), export.dimension), read_quantization(model.path)
-    features = _read_features(examples, "validation", rows)
+    if examples.file(LABELS_FILE).is_file():
+        shutil.copyfile(examples.file(LABELS_FILE), edge.file(LABELS_FILE))
+    quantization = read_quantization(model.path)
+    targets = [target for name, target in TARGETS.items() if name in export.runtimes]
+    beside = _choose_beside(targets, quantization) if can_call_beside(_memory(model)) else []
+    own = [target for target in targets if target not in beside]
+
+    def open_source() -> tuple["ExportInputs", "ComparisonRows"]:
+        return _open_source(model, examples, edge.path, quantization, export, rows, int8_agreement)
+
+    def export_beside() -> dict[str, Any]:
+        source, sample = open_source()
+        return _export(source, sample, beside, ProgressParts(_works_of(source, beside)))
+
+    # Until here, this process has not used TensorFlow.
+    exported_beside = call_beside(export_beside) if beside else dict[str, Any]
+    source, sample = open_source()
+    works = _works_of(source, own)
+    progress = ProgressParts([*works, *[_COMPILING] * len(export.accelerators), _GOLDEN])
+    source.task.save_settings(edge.path)
+    records = {**_export(source, sample, own, progress), **exported_beside()}
+    with temporary_folder() as scratch:
+        for number, name in enumerate(export.accelerators, len(works)):
+            progress.sink(number)(0, 1, f"compiling for {name}")
+            with input_errors("export.accelerators: "):
+                _compile(source, name, Path(scratch))
+    golden = progress.sink(len(works) + len(export.accelerators))
+    golden(0, 1, f"writing {GOLDEN_FILE}")
+    write_golden(edge.path, make_golden_rows(edge.path))
+    golden(1, 1, f"writing {GOLDEN_FILE}")
+    edge.file(EXPORT_FILE).write_text(json.dumps(records, indent=1, sort_keys=True) + "\n")
+    edge.counts = {file.name: records[file.name]["bytes"] for target in targets for file in target.files(quantization)}
+
+
+def _memory(model: Model) -> float:
+    """The bytes that two processes need that each write files of a model.
+
+    One took 2.3 GB for a model of 24 MB, and 4.6 GB for one of 90 MB.
+    """
+    return 2 * (1.5e9 + 35 * model.file(MODEL_FILE).stat().st_size)
+
+
+def _choose_beside(
+    targets: Sequence["ExportTarget"], quantization: "QuantizationParameters | None"
+) -> list["ExportTarget"]:
+    """The targets whose files a second process writes: at most half of the files.
+
+    A target stays with the one whose files it reads.
+    """
+    files = Counter[str]()
+    for target in targets:
+        files[target.measured_by or target.name] += len(target.files(quantization))
+    chosen: dict[str, int] = {}
+    for name, count in files.most_common():
+        if sum(chosen.values()) + count <= files.total() // 2:
+            chosen[name] = count
+    return [target for target in targets if (target.measured_by or target.name) in chosen]
+
+
+def _open_source(
+    model: Model,
+    examples: TaskExamples,
+    folder: Path,
+    quantization: "QuantizationParameters | None",
+    export: Export,
+    rows: int,
+    int8_agreement: float,
+) -> tuple["ExportInputs", "ComparisonRows"]:
+    from keras_bert.export.inputs import ComparisonRows, ExportInputs, needs_calibration_rows
+
+    task, features = _truncate(read_model(model), export.dimension), _read_features(examples, "validation", rows)
     task.pairs = _are_pairs(task, features)
     recipe = None if quantization is None else quantization.recipe
     calibration_rows = _read_features(examples, "train", rows) if needs_calibration_rows(recipe) else None
-    source = ExportInputs(task, quantization, export, edge.path, calibration_rows)
-    targets = [target for name, target in TARGETS.items() if name in export.runtimes]
-    files = [(target, file) for target in targets for file in target.files(quantization)]
-    works = [_WRITING * len(target.lengths(source)) * len(target.files(quantization)) for target in targets]
-    works += [_COMPARING * file.takes_ids for _, file in files]
-    works += [_COMPILING] * len(export.accelerators) + [_GOLDEN]
-    progress = ProgressParts(works)
-    for number, target in enumerate(targets):
-        progress.sink(number)(0, 1, f"writing for {target.name}")
-        target.write(source)
-    task.save_settings(edge.path)
-    if examples.file(LABELS_FILE).is_file():
-        shutil.copyfile(examples.file(LABELS_FILE), edge.file(LABELS_FILE))
     # Of pairs and questions the first text.
     first_text = TASK_ROWS[task.name].texts
     sample = ComparisonRows(
         features, lambda: [first_text(row)[0] for row in read_rows(examples, "validation")[:rows]], int8_agreement
     )
-    records: dict[str, Any] = {}
-    for number, (target, file) in enumerate(files):
-        progress.sink(len(targets) + number)(0, 1, f"comparing {file.name}")
+    return ExportInputs(task, quantization, export, folder, calibration_rows), sample
+
+
+def _works_of(source: "ExportInputs", targets: Sequence["ExportTarget"]) -> list[float]:
+    """The work of writing each target, then of comparing each of their files."""
+    writing = [_WRITING * len(target.lengths(source)) * len(target.files(source.quantization)) for target in targets]
+    files = [file for target in targets for file in target.files(source.quantization)]
+    return [*writing, *(_COMPARING * file.takes_ids for file in files)]
+
+
+def _export(
+    source: "ExportInputs", sample: "ComparisonRows", targets: Sequence["ExportTarget"], progress: ProgressParts
+) -> dict[str, Any]:
+    """Writes the files of targets, then compares each with the model; returns the records of the files by name."""
+    for number, target in enumerate(targets):
+        progress.sink(number)(0, 1, f"writing for {target.name}")
+        target.write(source)
+    records = {}
+    files = [(target, file) for target in targets for file in target.files(source.quantization)]
+    for number, (target, file) in enumerate(files, len(targets)):
+        progress.sink(number)(0, 1, f"comparing {file.name}")
         _attach_and_lint(source, file)
         records[file.name] = {**target.describe(source, file), **target.compare(source, file, sample)}
-    with temporary_folder() as scratch:
-        for number, name in enumerate(export.accelerators, len(targets) + len(files)):
-            progress.sink(number)(0, 1, f"compiling for {name}")
-            with input_errors("export.accelerators: "):
-                _compile(source, name, Path(scratch))
-    golden = progress.sink(len(works) - 1)
-    golden(0, 1, f"writing {GOLDEN_FILE}")
-    write_golden(edge.path, make_golden_rows(edge.path))
-    golden(1, 1, f"writing {GOLDEN_FILE}")
-    edge.file(EXPORT_FILE).write_text(json.dumps(records, indent=1, sort_keys=True) + "\n")
-    edge.counts = {name: record["bytes"] for name, record in records.items()}
+    return records
 
 
 def _compile(source: "ExportInputs", name: str, scratch: Path) -> None:

@@ -1,5 +1,6 @@
 """Compares an exported file with its model."""
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,7 +8,7 @@ import keras
 import numpy as np
 from scipy.special import expit, softmax
 
-from keras_bert.compress.quantization_parameters import quantized_activations
+from keras_bert.compress.quantization_parameters import QuantizationParameters, quantized_activations
 from keras_bert.core.row_limits import limit_batch_size
 from keras_bert.export.check import (
     UNTRAINED_AGREEMENT,
@@ -33,12 +34,11 @@ def compare_answers(source: ExportInputs, file: ExportedFile, sample: Comparison
     Float files must have the model's outputs up to a tolerance. Quantized files must agree with the model as quantized
     in Keras, see `Task.agreement`, or with the float model if Keras has no such quantization.
     """
-    path, task, features = source.folder / file.name, source.task, sample.features
-    network, mask = task.network(), features["padding_mask"]
+    path, task, mask = source.folder / file.name, source.task, sample.features["padding_mask"]
     runtime = open_file(path, task.max_length)
     lengths = getattr(runtime, "lengths", mask.shape[1:])
-    reference = predict_as_padded(network, features, lengths)
-    answers = runtime.predict_on_batch(features)
+    reference = predict_once(source, sample, lengths)
+    answers = runtime.predict_on_batch(sample.features)
     outputs = next(iter(answers.values())) if isinstance(answers, dict) else answers
     has_probabilities = isinstance(answers, dict) and PROBABILITIES in answers
     if has_probabilities and task.independent_labels:
@@ -46,8 +46,7 @@ def compare_answers(source: ExportInputs, file: ExportedFile, sample: Comparison
     elif has_probabilities:
         reference, outputs = _logarithms(softmax(reference, axis=-1)), _logarithms(outputs)
     if file.numbers in ("model", "static_int8") and source.quantization is not None:
-        with quantized_activations(network, source.quantization):
-            quantized = predict_as_padded(network, features, lengths)
+        quantized = predict_once(source, sample, lengths, source.quantization)
         kept = task.agreement(reference, quantized, mask)
         # If all activations are integers, the file has quantization grids inside layers, which the Keras model has not.
         # Kernels of `static_int8` are rounded again.
@@ -78,6 +77,24 @@ def _logarithms(probabilities: Array) -> Array:
     return np.log(np.maximum(probabilities, _LEAST_PROBABILITY))
 
 
+def predict_once(
+    source: ExportInputs,
+    sample: ComparisonRows,
+    lengths: Sequence[int],
+    quantization: QuantizationParameters | None = None,
+) -> Array:
+    """See `predict_as_padded`; files that are compared on the same rows share the outputs of the model.
+
+    With `quantization` the activations are quantized in Keras.
+    """
+    network = source.task.network()
+    key = quantization is not None, tuple(lengths) if _depends_on_padding(network) else ()
+    if key not in sample.answers:
+        with contextlib.nullcontext() if quantization is None else quantized_activations(network, quantization):
+            sample.answers[key] = predict_as_padded(network, sample.features, lengths)
+    return sample.answers[key]
+
+
 def predict_as_padded(network: keras.Model, features: dict[str, Array], lengths: Sequence[int]) -> Array:
     """Outputs (rows, ...) of a network with one output; if outputs depend on padding, rows are padded as in the file.
 
@@ -85,8 +102,7 @@ def predict_as_padded(network: keras.Model, features: dict[str, Array], lengths:
     as the inputs, and 0 beyond the row's length in the file.
     """
     inputs = {name: features[name] for name in input_names(network)}
-    variant = config_of(network).variant
-    if variant is None or not variant.depends_on_padding:
+    if not _depends_on_padding(network):
         return _predict(network, inputs)
     mask = features["padding_mask"]
     places = np.searchsorted(np.array(lengths), [count_tokens(row) for row in mask])
@@ -102,6 +118,11 @@ def predict_as_padded(network: keras.Model, features: dict[str, Array], lengths:
         answers[rows] = outputs
     assert answers is not None
     return answers
+
+
+def _depends_on_padding(network: keras.Model) -> bool:
+    variant = config_of(network).variant
+    return variant is not None and variant.depends_on_padding
 
 
 def _predict(network: keras.Model, inputs: dict[str, Array]) -> Array:

@@ -3,14 +3,14 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from keras_bert.options.export import Export
 from keras_bert.options.quantization import RECIPES, RecipeName
 
 if TYPE_CHECKING:
     from keras_bert.compress.quantization_parameters import QuantizationParameters
-    from keras_bert.tasks.base import Features, Task
+    from keras_bert.tasks.base import Array, Features, Task
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,17 +35,20 @@ class ExportInputs:
         return None if self.quantization is None else self.quantization.recipe
 
 
-class ComparisonRows(NamedTuple):
-    """Rows on which an exported file is compared with its model.
+@dataclasses.dataclass(frozen=True)
+class ComparisonRows:
+    """Rows on which the exported files of a model are compared with it.
 
     Attributes:
         features: model inputs (rows, length).
         minimum_agreement: the required mean agreement with the quantized model, 0 to 1; see `export_model`.
+        answers: the outputs of the model that were computed for earlier files, see `predict_once`.
     """
 
     features: "Features"
     read_texts: Callable[[], Sequence[str]]
     minimum_agreement: float
+    answers: "dict[tuple[bool, tuple[int, ...]], Array]" = dataclasses.field(default_factory=dict, init=False)
 
 
 def needs_calibration_rows(recipe: RecipeName | None) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from components.dsl.component import Component
+from components.dsl.side_process import die_with_parent
 from components.dsl.step_folders import StepFolders
 from keras_bert.training.cluster import TF_CONFIG
 from pipeline.orchestrator.observer import Watcher
@@ -160,7 +161,7 @@ def _child(connection: Connection, log: Path) -> None:
     # Excludes the server's imported modules from garbage collection, which would take a tenth of a step's time.
     gc.freeze()
     begin_process(log)
-    threading.Thread(target=_die_with_parent, daemon=True).start()
+    threading.Thread(target=die_with_parent, daemon=True).start()
     try:
         component, arguments, folders, cluster = connection.recv()
     except EOFError:
@@ -182,10 +183,3 @@ def _send(connection: Connection, message: Any) -> None:
     """Sends a message; a parent that ends a step no longer listens, but the step still saves a checkpoint."""
     with contextlib.suppress(BrokenPipeError):
         connection.send(message)
-
-
-def _die_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    wait([parent.sentinel])
-    os.killpg(0, signal.SIGKILL)

@@ -76,10 +76,10 @@ def run_component(
         outcome = failure_of(error)
     set_progress_sink(lambda done, total, note: None)
     sys.stdout.flush()
-    # The resources used by this process and its ended children; in kilobytes, in bytes on macOS.
+    # The resources used by this process and its ended children, which ran beside it; in kilobytes, in bytes on macOS.
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     seconds = sum(usage.ru_utime + usage.ru_stime for usage in usages)
-    peak = max(usage.ru_maxrss for usage in usages) * (1 if sys.platform == "darwin" else 1024)
+    peak = sum(usage.ru_maxrss for usage in usages) * (1 if sys.platform == "darwin" else 1024)
     return outcome._replace(cost=Cost(seconds, peak))
 
 

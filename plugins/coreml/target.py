@@ -1,5 +1,6 @@
 """Core ML: an `.mlpackage` with token ids as inputs, and a function for each length."""
 
+import dataclasses
 import importlib.util
 import json
 from pathlib import Path
@@ -101,7 +102,7 @@ class CoreML(ExportTarget):
         from plugins.coreml.mil import count_operations
 
         rows = {name: values[:_ROWS] for name, values in sample.features.items()}
-        measured = compare_answers(source, file, sample._replace(features=rows))
+        measured = compare_answers(source, file, dataclasses.replace(sample, features=rows))
         return {**measured, "operations": count_operations(source.folder / file.name)}
 
     def describe(self, source: ExportInputs, file: ExportedFile) -> dict[str, Any]:

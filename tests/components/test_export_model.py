@@ -10,12 +10,13 @@ import pytest
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
-from components.export_model import _are_pairs, _read_features, export_model
+from components.export_model import _are_pairs, _choose_beside, _read_features, export_model
 from components.push import choose_files
 from components.sources.table import TextRow
 from components.training.model_folder import read_model
 from keras_bert.accelerators.base import Coverage
 from keras_bert.export.attachments import read_attachments
+from keras_bert.export.targets.registry import TARGETS
 from keras_bert.options.export import CORE_RUNTIMES, Export
 from tests.keras_bert.accelerators.stand_in import Chip
 from tests.keras_bert.compress import tiny
@@ -152,6 +153,27 @@ def test_the_recipe_says_how_near_the_files_for_the_web_are(edge):
         assert entry["rows_compared"] == 64
         assert entry["libraries"].keys() == {"keras", "tensorflow", "tf2onnx", "onnx", "onnxruntime"}
         assert "vocab.txt" not in read_attachments(edge.file(f"transformers_js/onnx/{name}")), "each visitor fetches it"
+
+
+def test_two_processes_write_the_files_of_one(student, examples, edge, tmp_path, monkeypatch):
+    beside = []
+    monkeypatch.setattr("components.export_model.can_call_beside", lambda memory: memory > 3e9)
+    # Here one after the other: TensorFlow has run in this process.
+    monkeypatch.setattr("components.export_model.call_beside", lambda call: beside.append(call()) or beside.pop)
+    halves, files = EdgeModel(tmp_path / "edge"), {"model.tflite", "model_float32.tflite", "model.onnx"}
+    export = Export(lengths=(8, 64), runtimes=("tflite", "onnx"))
+    export_model.run(model=student, examples=examples, edge=halves, export=export)
+    assert not beside
+    whole, records = (json.loads(folder.file("export.json").read_text()) for folder in (edge, halves))
+    assert records == {name: whole[name] for name in files}
+    assert all(halves.file(name).read_bytes() == edge.file(name).read_bytes() for name in files)
+    assert halves.counts == {name: edge.counts[name] for name in files}
+
+
+def test_second_process_takes_at_most_half_of_the_files_and_keeps_targets_that_read_each_other_together():
+    targets = [TARGETS[name] for name in ("tflite", "onnx", "mediapipe", "transformers_js")]
+    assert [target.name for target in _choose_beside(targets, None)] == ["tflite", "mediapipe"]
+    assert _choose_beside(targets[:1], None) == []
 
 
 def test_a_file_that_says_something_else_is_not_published(float_model, examples, tmp_path, monkeypatch):
