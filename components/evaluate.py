@@ -8,6 +8,7 @@ from components.artifacts.evaluation import Blessing, Decision, Evaluation, Meas
 from components.artifacts.standard import EdgeModel, Model, RowOrigins, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
+from components.dsl.side_process import call_beside, can_call_beside
 from components.examples.question_answering import describe_left_out
 from components.examples.registry import read_origins, read_rows
 from components.scoring.base import LabelLogits, choose_metric
@@ -101,16 +102,30 @@ def evaluate(
     # Only files are calibrated, and only if their answers are labels.
     calibrated = bool(edges) and TASK_SCORING[description["task"]].has_probabilities
     counts = description["rows"]
-    work = (len(candidates[shipped]) + calibrated) * counts["validation"]
-    work += (sum(map(len, candidates.values())) + calibrated + baselines + (previous is not None)) * counts["test"]
     starts = {} if checkpoint is None else _find_start(checkpoint, teachers, description)
-    work += len(starts) * counts["test"]
+    # Files and Keras models are scored at the same time, where there is room for two processes.
+    largest = max(model.file(MODEL_FILE).stat().st_size for model in (*teachers, *students))
+    is_beside = bool(edges) and can_call_beside(2 * (1e9 + 8 * largest))
+    files = [name for name in candidates if name not in (TEACHER, STUDENT)]
+    scored_here = sum(len(candidates[name]) for name in files) + calibrated + (previous is not None)
+    scored_here += 0 if is_beside else baselines + len(starts) + len(teachers) + len(students)
+    work = (len(candidates[shipped]) + calibrated) * counts["validation"] + scored_here * counts["test"]
     work += TASK_SCORING[description["task"]].has_variants * len(candidates[shipped]) * counts["test"]
     work += engine_work(len(read_engines(edges[0])) if edges else 0, min(thresholds.accelerator_rows, counts["test"]))
     scorer = ModelScorer(description, work + len(candidates) * timing_work(counts["test"]))
     metric = choose_metric(thresholds.metric, scorer.scoring, scorer.labels)
     check_precision(thresholds.min_precision, description["task"])
     train, validation = (read_rows(examples, split) for split in ("train", "validation"))
+
+    def score_models() -> tuple[ScoredBaselines, dict[str, list[Scored]]]:
+        rows = read_rows(examples, "test")
+        rivals = scorer.score_baselines(train, validation, rows) if baselines else ScoredBaselines({}, {}, {})
+        rivals.scored.update({name: scorer.score_seeds(name, [start], rows) for name, start in starts.items()})
+        names = [name for name in (TEACHER, STUDENT) if name in candidates]
+        return rivals, {name: scorer.score_seeds(name, candidates[name], rows) for name in names}
+
+    # Until here, this process has not used TensorFlow.
+    scored_models = call_beside(score_models) if is_beside else score_models
     scored = scorer.score_seeds(f"{shipped} on validation rows", candidates[shipped], validation)
     seed_metrics = [seed.scores.metrics for seed in scored]
     kept = max(range(len(scored)), key=lambda seed: seed_metrics[seed][metric])
@@ -124,16 +139,15 @@ def evaluate(
     test_logits = None if calibration is None else scorer.read_logits("calibration on test rows", file, test)
     if calibration is not None and test_logits is not None:
         calibration["test"] = measure(calibration, test_logits, scorer.classes)
-    rivals = scorer.score_baselines(train, validation, test) if baselines else ScoredBaselines({}, {}, {})
+    scores = {name: scorer.score_seeds(name, candidates[name], test) for name in files}
+    rivals, scores_of_models = scored_models()
+    scores |= scores_of_models
     models = dict(rivals.models)
     column, reason = scorer.score_column(test)
     if column:
         models[COLUMN] = MeasuredModel(_spread(column))
     left_out = {**rivals.left_out, **({COLUMN: reason} if reason else {})}
-    for name, start in starts.items():
-        rivals.scored[name] = scorer.score_seeds(name, [start], test)
-        models[name] = MeasuredModel(_spread(rivals.scored[name]), baseline=True)
-    scores = {name: scorer.score_seeds(name, seeds, test) for name, seeds in candidates.items()}
+    models |= {name: MeasuredModel(_spread(rivals.scored[name]), baseline=True) for name in starts}
     timed_rows = read_timed_rows(examples)
     for name, seeds in candidates.items():
         scorer.report(f"timing {name}", timing_work(len(test)))
@@ -153,7 +167,6 @@ def evaluate(
     compare = _make_comparison(scorer, test, scores | {PREVIOUS: previous_scores, COLUMN: column} | rivals.scored)
     differences = _compare_with_references(compare, models, shipped, metric)
     losses = [] if changes is None else describe_stage_losses(models, metric, shipped, changes, compare)
-    files = [name for name in candidates if name not in (STUDENT, TEACHER)]
     best = scores[shipped][kept]
     values = _read_slices(scorer, (teachers or students)[kept], test, origins, thresholds)
     slices = score_slices(scorer.scoring, test, best.answers, scorer.labels, metric, values)
