@@ -11,7 +11,7 @@ from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError, input_errors, table_errors
 from components.dsl.side_process import call_beside, can_call_beside
-from components.dsl.step_folders import ProgressParts
+from components.dsl.step_folders import ProgressParts, ProgressSink
 from components.examples.registry import TASK_ROWS, read_rows
 from components.training.model_folder import read_model
 from keras_bert.core.folders import (
@@ -83,48 +83,47 @@ def export_model(
     """
     from keras_bert.clients.golden import make_golden_rows, write_golden
     from keras_bert.compress.quantization_parameters import read_quantization
+    from keras_bert.export.inputs import ComparisonRows, ExportInputs, needs_calibration_rows
     from keras_bert.export.targets.registry import TARGETS
 
     if examples.file(LABELS_FILE).is_file():
         shutil.copyfile(examples.file(LABELS_FILE), edge.file(LABELS_FILE))
     quantization = read_quantization(model.path)
     targets = [target for name, target in TARGETS.items() if name in export.runtimes]
-    beside = _choose_beside(targets, quantization) if can_call_beside(_memory(model)) else []
-    own = [target for target in targets if target not in beside]
+    # One process took 2.3 GB for a model of 24 MB, and 4.6 GB for one of 90 MB.
+    memory = 2 * (1.5e9 + 35 * model.file(MODEL_FILE).stat().st_size)
+    beside = _choose_beside(targets, quantization) if can_call_beside(memory) else []
 
     def open_source() -> tuple["ExportInputs", "ComparisonRows"]:
-        return _open_source(model, examples, edge.path, quantization, export, rows, int8_agreement)
-
-    def export_beside() -> dict[str, Any]:
-        source, sample = open_source()
-        return _export(source, sample, beside, ProgressParts(_works_of(source, beside)))
+        task, features = _truncate(read_model(model), export.dimension), _read_features(examples, "validation", rows)
+        task.pairs = _are_pairs(task, features)
+        recipe = None if quantization is None else quantization.recipe
+        calibration_rows = _read_features(examples, "train", rows) if needs_calibration_rows(recipe) else None
+        # Of pairs and questions the first text.
+        first_text = TASK_ROWS[task.name].texts
+        sample = ComparisonRows(
+            features, lambda: [first_text(row)[0] for row in read_rows(examples, "validation")[:rows]], int8_agreement
+        )
+        return ExportInputs(task, quantization, export, edge.path, calibration_rows), sample
 
     # Until here, this process has not used TensorFlow.
-    exported_beside = call_beside(export_beside) if beside else dict[str, Any]
+    exported_beside = call_beside(lambda: _export(*open_source(), beside)[0]) if beside else dict[str, Any]
     source, sample = open_source()
-    works = _works_of(source, own)
-    progress = ProgressParts([*works, *[_COMPILING] * len(export.accelerators), _GOLDEN])
     source.task.save_settings(edge.path)
-    records = {**_export(source, sample, own, progress), **exported_beside()}
+    own = [target for target in targets if target not in beside]
+    later = [*[_COMPILING] * len(export.accelerators), _GOLDEN]
+    records, (*compiling, golden) = _export(source, sample, own, later)
+    records |= exported_beside()
     with temporary_folder() as scratch:
-        for number, name in enumerate(export.accelerators, len(works)):
-            progress.sink(number)(0, 1, f"compiling for {name}")
+        for name, progress in zip(export.accelerators, compiling, strict=True):
+            progress(0, 1, f"compiling for {name}")
             with input_errors("export.accelerators: "):
                 _compile(source, name, Path(scratch))
-    golden = progress.sink(len(works) + len(export.accelerators))
     golden(0, 1, f"writing {GOLDEN_FILE}")
     write_golden(edge.path, make_golden_rows(edge.path))
     golden(1, 1, f"writing {GOLDEN_FILE}")
     edge.file(EXPORT_FILE).write_text(json.dumps(records, indent=1, sort_keys=True) + "\n")
     edge.counts = {file.name: records[file.name]["bytes"] for target in targets for file in target.files(quantization)}
-
-
-def _memory(model: Model) -> float:
-    """The bytes that two processes need that each write files of a model.
-
-    One took 2.3 GB for a model of 24 MB, and 4.6 GB for one of 90 MB.
-    """
-    return 2 * (1.5e9 + 35 * model.file(MODEL_FILE).stat().st_size)
 
 
 def _choose_beside(
@@ -144,50 +143,26 @@ def _choose_beside(
     return [target for target in targets if (target.measured_by or target.name) in chosen]
 
 
-def _open_source(
-    model: Model,
-    examples: TaskExamples,
-    folder: Path,
-    quantization: "QuantizationParameters | None",
-    export: Export,
-    rows: int,
-    int8_agreement: float,
-) -> tuple["ExportInputs", "ComparisonRows"]:
-    from keras_bert.export.inputs import ComparisonRows, ExportInputs, needs_calibration_rows
-
-    task, features = _truncate(read_model(model), export.dimension), _read_features(examples, "validation", rows)
-    task.pairs = _are_pairs(task, features)
-    recipe = None if quantization is None else quantization.recipe
-    calibration_rows = _read_features(examples, "train", rows) if needs_calibration_rows(recipe) else None
-    # Of pairs and questions the first text.
-    first_text = TASK_ROWS[task.name].texts
-    sample = ComparisonRows(
-        features, lambda: [first_text(row)[0] for row in read_rows(examples, "validation")[:rows]], int8_agreement
-    )
-    return ExportInputs(task, quantization, export, folder, calibration_rows), sample
-
-
-def _works_of(source: "ExportInputs", targets: Sequence["ExportTarget"]) -> list[float]:
-    """The work of writing each target, then of comparing each of their files."""
-    writing = [_WRITING * len(target.lengths(source)) * len(target.files(source.quantization)) for target in targets]
-    files = [file for target in targets for file in target.files(source.quantization)]
-    return [*writing, *(_COMPARING * file.takes_ids for file in files)]
-
-
 def _export(
-    source: "ExportInputs", sample: "ComparisonRows", targets: Sequence["ExportTarget"], progress: ProgressParts
-) -> dict[str, Any]:
-    """Writes the files of targets, then compares each with the model; returns the records of the files by name."""
-    for number, target in enumerate(targets):
-        progress.sink(number)(0, 1, f"writing for {target.name}")
+    source: "ExportInputs", sample: "ComparisonRows", targets: Sequence["ExportTarget"], later: Sequence[float] = ()
+) -> tuple[dict[str, Any], list[ProgressSink]]:
+    """Writes the files of targets, then compares each with the model.
+
+    Returns the records of the files by name, and the progress of the works that come later.
+    """
+    files = [(target, file) for target in targets for file in target.files(source.quantization)]
+    works = [_WRITING * len(target.lengths(source)) * len(target.files(source.quantization)) for target in targets]
+    works += [*(_COMPARING * file.takes_ids for _, file in files), *later]
+    progress = [ProgressParts(works).sink(number) for number in range(len(works))]
+    for target, report in zip(targets, progress, strict=False):
+        report(0, 1, f"writing for {target.name}")
         target.write(source)
     records = {}
-    files = [(target, file) for target in targets for file in target.files(source.quantization)]
-    for number, (target, file) in enumerate(files, len(targets)):
-        progress.sink(number)(0, 1, f"comparing {file.name}")
+    for (target, file), report in zip(files, progress[len(targets) :], strict=False):
+        report(0, 1, f"comparing {file.name}")
         _attach_and_lint(source, file)
         records[file.name] = {**target.describe(source, file), **target.compare(source, file, sample)}
-    return records
+    return records, progress[len(works) - len(later) :]
 
 
 def _compile(source: "ExportInputs", name: str, scratch: Path) -> None:
