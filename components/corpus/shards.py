@@ -16,7 +16,7 @@ CUT_DOCUMENTS = "cut_documents.json"
 
 def read_shard(content: bytes) -> list[tuple[str, str]]:
     """The documents (id, text) of a shard."""
-    return [(record["id"], record["text"]) for record in read_records(content)]
+    return [(record["id"], record["text"]) for record in parse_shard(content)]
 
 
 class ShardDocument(NamedTuple):
@@ -41,7 +41,7 @@ def read_sentences(content: bytes) -> list[ShardDocument]:
             else split_sentences(record["text"]),
             record.get("whole"),
         )
-        for record in read_records(content)
+        for record in parse_shard(content)
     ]
 
 
@@ -82,7 +82,7 @@ def write_cut_documents(file: Path, parts: Iterable[tuple[str, int]]) -> None:
         stream.write("\n}\n")
 
 
-def read_records(content: bytes) -> Iterator[dict[str, Any]]:
+def parse_shard(content: bytes) -> Iterator[dict[str, Any]]:
     """The records of a shard, as `ingest_corpus` describes them."""
     # Not splitlines, which also splits at characters that JSON strings may contain.
     return map(json.loads, gzip.decompress(content).decode().removesuffix("\n").split("\n"))

@@ -13,7 +13,7 @@ import apache_beam
 from components.artifacts.standard import Corpus
 from components.beam.engine import BeamOptions, choose_scale, report_unit, run_over
 from components.corpus.index import make_line, write_gzip
-from components.corpus.shards import read_records
+from components.corpus.shards import parse_shard
 from components.examples.held_out_texts import HeldOutTexts
 from components.examples.overlap import Relation
 from components.text.sentences import cut_sentences, measure_sentences
@@ -101,7 +101,7 @@ class ScanShardFn(apache_beam.DoFn):
 def _scan_shard(path: Path, texts: HeldOutTexts, job: LeakJob) -> None:
     equal, near, parts, lines = set[int](), set[int](), Counter[str](), list[bytes]()
     removed = documents = sentences = size = 0
-    for record in read_records(path.read_bytes()):
+    for record in parse_shard(path.read_bytes()):
         sizes = record.get("sentences") or measure_sentences(record["text"])
         places = set[int]()
         for match in texts.find_matches(cut_sentences(record["text"], sizes)):

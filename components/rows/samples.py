@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.data.records import read_records
+from keras_bert.data.records import read_serialized
 from keras_bert.masking.masks import MaskingVocabulary, mask_rows
 from keras_bert.masking.row_random import row_keys
 from keras_bert.options.pretraining import Masking, PretrainingRows
@@ -28,7 +28,7 @@ def sample_rows(
         token]; and `label` of a pair, else None.
     """
     samples = []
-    for number, record in enumerate(read_records([str(file)], rows.compression).take(_SAMPLES)):
+    for number, record in enumerate(read_serialized([str(file)], rows.compression).take(_SAMPLES)):
         features = tf.train.Example.FromString(record.numpy()).features.feature
         row = {name: np.array(feature.int64_list.value) for name, feature in features.items()}
         ids, positions, originals = row["token_ids"], row.get("mask_positions"), row.get("mask_ids")

@@ -64,7 +64,7 @@ def write_records(
     return count
 
 
-def read_records(files: Sequence[str], compression: Compression = "none") -> tf.data.Dataset:
+def read_serialized(files: Sequence[str], compression: Compression = "none") -> tf.data.Dataset:
     """The serialized examples of record files, in order."""
     return tf.data.TFRecordDataset(list(files), compression_type=_TENSORFLOW_NAMES[compression])
 
@@ -83,7 +83,7 @@ def _count(file: str, compression: Compression) -> int:
                 size = sum(map(len, iter(lambda: stream.read(_CHUNK), b"")))
         zero = tf.constant(0, tf.int64)
         count, read = (
-            read_records([file], compression)
+            read_serialized([file], compression)
             .batch(1024)
             .reduce(
                 (zero, zero),
@@ -100,7 +100,7 @@ def _count(file: str, compression: Compression) -> int:
     except (tf.errors.DataLossError, EOFError, OSError, zlib.error):
         number = 0
         with contextlib.suppress(tf.errors.OpError):
-            for _ in read_records([file], compression):
+            for _ in read_serialized([file], compression):
                 number += 1
     raise RecordError(f"{file} must hold whole records, but record {number} is truncated or corrupted")
 

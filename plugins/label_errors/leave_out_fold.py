@@ -42,11 +42,11 @@ def _read_kept(examples: TaskExamples, task: str, is_kept: Sequence[bool]) -> It
     """The records of the rows that are kept, with the new number of their row where they hold one."""
     import tensorflow as tf
 
-    from keras_bert.data.records import read_records
+    from keras_bert.data.records import read_serialized
     from keras_bert.data.schemas import SCHEMAS
 
     new_numbers = [count - 1 for count in itertools.accumulate(is_kept)]
-    for record_number, record in enumerate(read_records([str(examples.file("train.tfrecord"))])):
+    for record_number, record in enumerate(read_serialized([str(examples.file("train.tfrecord"))])):
         raw = record.numpy()
         if "row" not in SCHEMAS[task]:
             if is_kept[record_number]:

@@ -17,7 +17,7 @@ from components.mask_examples import mask_examples
 from components.rows.masked_shards import MaskShardFn, ShardJob, tokenize_shard
 from components.sources.text import TextSource
 from keras_bert.data.pretraining_batches import pretraining_batches
-from keras_bert.data.records import read_features, read_records
+from keras_bert.data.records import read_features, read_serialized
 from keras_bert.options.pretraining import Masking, PretrainingRows
 from keras_bert.tokenizers.loading import load_tokenizer
 
@@ -52,7 +52,7 @@ def make(inputs, folder, *, max_length=48, masking=Masking(), seed=0, **rows):
 def read(folder, split, compression="none"):
     names = ("token_ids", "segment_ids", "mask_positions", "mask_ids", "next_sentence_label")
     files = sorted(str(file) for file in folder.glob(f"{split}-*.tfrecord"))
-    for record in read_records(files, compression):
+    for record in read_serialized(files, compression):
         features = tf.train.Example.FromString(record.numpy()).features.feature
         assert set(features) <= set(names)
         yield {name: np.array(feature.int64_list.value) for name, feature in features.items()}

@@ -22,7 +22,7 @@ from components.rows.masked_shards import (
 from components.rows.row_layout import TokenRows
 from components.rows.sentence_pairs import SegmentBounds
 from components.rows.statistics import add
-from keras_bert.data.records import read_records
+from keras_bert.data.records import read_serialized
 from keras_bert.masking.masks import Masked, masking_vocabulary
 from keras_bert.options.pretraining import Masking, PretrainingRows
 from keras_bert.tokenizers.tokenizer import Tokenizer
@@ -228,7 +228,7 @@ def test_a_shard_becomes_a_file_for_each_split_and_a_tally(tokenizer, tmp_path, 
         "train-20-00002-of-00003.tfrecord",
         "validation-20-00002-of-00003.tfrecord",
     ]
-    train, validation = ([parse(record.numpy()) for record in read_records([str(f)], compression)] for f in files)
+    train, validation = ([parse(record.numpy()) for record in read_serialized([str(f)], compression)] for f in files)
     # The full stops are not pieces of this vocabulary.
     document = [5, 6, 1, 7, 8, 1]
     assert train == [{"token_ids": [2, *document, 3, *document, 3], "segment_ids": [0] * 15}]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from keras_bert.data.record_bytes import Column, serialize_rows
 from keras_bert.data.record_store import RecordStore
-from keras_bert.data.records import RecordError, count_records, read_records, serialize, write_records
+from keras_bert.data.records import RecordError, count_records, read_serialized, serialize, write_records
 
 RECORDS = [bytes([number]) * (50 + number) for number in range(20)]
 # 8 bytes of length, 4 of its checksum, the data, 4 of its checksum.
@@ -18,7 +18,7 @@ SIZES = [16 + len(record) for record in RECORDS]
 def test_what_is_written_is_read(tmp_path, compression):
     files = [str(tmp_path / name) for name in ("a", "b")]
     assert [write_records(file, RECORDS, compression=compression) for file in files] == [20, 20]
-    assert [record.numpy() for record in read_records(files, compression)] == RECORDS * 2
+    assert [record.numpy() for record in read_serialized(files, compression)] == RECORDS * 2
     assert count_records(files, compression) == 40
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a", "b"]

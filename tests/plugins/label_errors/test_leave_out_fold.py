@@ -4,7 +4,7 @@ import pytest
 
 from components.artifacts.standard import TaskExamples
 from components.examples.registry import TASK_ROWS, read_rows
-from keras_bert.data.records import read_features, read_records
+from keras_bert.data.records import read_features, read_serialized
 from keras_bert.data.task_batches import task_batches
 from plugins.label_errors.artifacts import Folds
 from plugins.label_errors.assign_folds import assign_folds
@@ -26,7 +26,7 @@ def test_the_models_of_a_fold_learn_from_all_other_rows_alone(line, tmp_path, ta
     fold_of_row, rows = folds.read(), read_rows(examples, "train")
     assert set(fold_of_row) == {0, 1, 2}
     assert len(fold_of_row) == len(rows)
-    records = [record.numpy() for record in read_records([str(examples.file("train.tfrecord"))])]
+    records = [record.numpy() for record in read_serialized([str(examples.file("train.tfrecord"))])]
     for fold in range(3):
         kept = TaskExamples(tmp_path / f"kept-{fold}")
         leave_out_fold.run(examples=examples, folds=folds, kept=kept, fold=fold)
@@ -38,7 +38,7 @@ def test_the_models_of_a_fold_learn_from_all_other_rows_alone(line, tmp_path, ta
         assert content["labels"]["train"] == dict(sorted(TASK_ROWS[task].count_labels(expected).items()))
         assert not list(kept.path.glob("test*"))
         if task != "token_classification":
-            kept_records = [record.numpy() for record in read_records([str(kept.file("train.tfrecord"))])]
+            kept_records = [record.numpy() for record in read_serialized([str(kept.file("train.tfrecord"))])]
             others = [record for record, other in zip(records, fold_of_row, strict=True) if other != fold]
             assert kept_records == others
         tokens = sum(int(batch["padding_mask"].numpy().sum()) for batch in task_batches(kept.path, "train", 4).epoch())
@@ -52,6 +52,6 @@ def test_records_of_tagged_words_name_the_rows_that_are_left(line, tmp_path):
     folds = assign(line("token_classification"), tmp_path)
     kept = TaskExamples(tmp_path / "kept")
     leave_out_fold.run(examples=line("token_classification").examples, folds=folds, kept=kept, fold=1)
-    examples = [tf.train.Example.FromString(raw.numpy()) for raw in read_records([str(kept.file("train.tfrecord"))])]
+    examples = [tf.train.Example.FromString(raw.numpy()) for raw in read_serialized([str(kept.file("train.tfrecord"))])]
     numbers = [example.features.feature["row"].int64_list.value[0] for example in examples]
     assert numbers == list(range(len(read_rows(kept, "train"))))
