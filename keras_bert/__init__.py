@@ -37,7 +37,6 @@ _HOMES = {
     "load": "keras_bert.export.bundle",
     "preset": "keras_bert.families.presets",
     "prune": "keras_bert.in_memory.compress",
-    "publish": "keras_bert.interop.publishing",
     "quantize": "keras_bert.in_memory.compress",
     "to_hugging_face": "keras_bert.interop.hugging_face",
     "to_peft": "keras_bert.interop.peft",

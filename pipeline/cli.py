@@ -18,7 +18,7 @@ from pipeline.orchestrator.step_command import without_keras_settings
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "Make a model": ("init", "run", "schema"),
-    "Use a model": ("predict", "describe", "publish"),
+    "Use a model": ("predict", "describe"),
     "Choose settings": (),
     "Look at runs, and clean up": ("show", "report", "diff", "gc"),
     OTHER_GOAL: ("step",),

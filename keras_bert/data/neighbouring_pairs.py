@@ -27,7 +27,7 @@ def neighbouring_pairs(
     Examples:
         >>> rows = ["a red car", "a blue car"], ["the red car", "the blue car"]
         >>> neighbouring_pairs(*rows, count=1)
-        (['a blue car', 'a red car'], ['the red car', 'the blue car'])
+        (['a red car', 'a blue car'], ['the blue car', 'the red car'])
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.neighbors import NearestNeighbors

@@ -8,7 +8,7 @@ from rich.console import Console
 from pipeline.commands.command import DONE, PathOrAddress, Verb
 
 
-@click.command(cls=Verb, example="publish runs/pushed/reviews/1 hf://OWNER/NAME")
+@click.command(cls=Verb, goal="Use a model", example="publish runs/pushed/reviews/1 hf://OWNER/NAME")
 @click.argument("model", type=PathOrAddress(), metavar="MODEL", help="A pushed version, such as runs/pushed/reviews/1.")
 @click.argument("address", metavar="ADDRESS", help="The repository on the hub, hf://OWNER/NAME; made if there is none.")
 @click.option("--public", is_flag=True, help="A repository that is made is open to all. Default: to its owner alone.")
@@ -19,8 +19,8 @@ def publish_command(options: SimpleNamespace, console: Console) -> int:
     make no further commit.
     """
     from components.dsl.errors import input_errors
-    from keras_bert.interop.publishing import publish
     from pipeline.views.terminal import write
+    from plugins.publish.publishing import publish
 
     model = options.model
     # A version is named after its model, too.

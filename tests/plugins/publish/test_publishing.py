@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_bert.interop.publishing import publish
+from plugins.publish.publishing import publish
 from tests.hub import hub
 
 __all__ = ["hub"]
