@@ -110,9 +110,9 @@ def export_model(
     exported_beside = call_beside(lambda: _export(*open_source(), beside)[0]) if beside else dict[str, Any]
     source, sample = open_source()
     source.task.save_settings(edge.path)
-    own = [target for target in targets if target not in beside]
+    here = [target for target in targets if target not in beside]
     later = [*[_COMPILING] * len(export.accelerators), _GOLDEN]
-    records, (*compiling, golden) = _export(source, sample, own, later)
+    records, (*compiling, golden) = _export(source, sample, here, later)
     records |= exported_beside()
     with temporary_folder() as scratch:
         for name, progress in zip(export.accelerators, compiling, strict=True):
