@@ -180,7 +180,8 @@ def test_attention_without_one_kind_of_positions_has_a_range_at_each_tap(kind):
 
 def test_a_tap_that_the_model_does_not_call_has_no_range():
     model = build_tagger(build_encoder(tiny.changed(variant=Longformer(windows=(4,)), num_segments=1)), 2)
-    ranges = QuantizationAware(model, tiny.batches(1)).finish()
+    inputs = [{name: batch[name] for name in ("token_ids", "padding_mask")} for batch in tiny.batches(1)]
+    ranges = QuantizationAware(model, inputs).finish()
     assert "block_0/attention/key/output_tap" in ranges
     assert not any("global" in path for path in ranges), "no token is global where each one has a tag"
     assert taps(model)["block_0/attention/global_key/output_tap"].transform is None

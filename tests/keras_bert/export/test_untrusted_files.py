@@ -65,6 +65,8 @@ def test_keras_layers_that_open_files(tmp_path):
         load_model(file)
 
 
+# Keras says so before it refuses the file.
+@pytest.mark.filterwarnings("ignore:Skipping nested container:UserWarning")
 @pytest.mark.parametrize("is_link", [True, False])
 def test_keras_weights_in_other_files(is_link, tmp_path):
     file, weights, secret = (tmp_path / name for name in ("model.keras", "model.weights.h5", "secret"))

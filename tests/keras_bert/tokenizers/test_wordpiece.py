@@ -95,6 +95,8 @@ def run_in_tflite(graph, folder, *texts):
     return run(**{name: np.array(part, object) for name, part in zip(("texts", "pairs"), texts, strict=False)})
 
 
+# The interpreter with the kernels of TensorFlow Text is TensorFlow's own.
+@pytest.mark.filterwarnings("ignore:.*tf.lite.Interpreter is deprecated:UserWarning")
 def test_tokenizes_in_tflite(tmp_path):
     tokenizer = Tokenizer(VOCABULARY, lowercase=True)
     strings = tf.TensorSpec([None], tf.string)
@@ -103,6 +105,8 @@ def test_tokenizes_in_tflite(tmp_path):
     np.testing.assert_array_equal(run_in_tflite(graph, tmp_path, texts)["ids"], graph(texts)["ids"])
 
 
+# The interpreter with the kernels of TensorFlow Text is TensorFlow's own.
+@pytest.mark.filterwarnings("ignore:.*tf.lite.Interpreter is deprecated:UserWarning")
 def test_encodes_in_tflite(tmp_path):
     tokenizer = Tokenizer(VOCABULARY, lowercase=True)
     strings = tf.TensorSpec([None], tf.string)
