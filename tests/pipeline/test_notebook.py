@@ -20,7 +20,7 @@ def settings(tmp_path_factory):
 @pytest.mark.long
 def test_steps_run_one_by_one_and_are_found_done(settings, capsys):
     job = Job(settings, root=settings.parent / "runs")
-    assert job.steps[:2] == ["ingest_corpus", "build_vocabulary"]
+    assert job.steps[:3] == ["ingest_corpus", "read_examples", "build_vocabulary"]
     assert job.steps[-1] == "push"
     assert {step.state for step in job.preview(to="ingest_examples")} == {"runs"}
     examples = job.run("ingest_examples")["examples"]
