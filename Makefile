@@ -10,8 +10,7 @@ LIBRARIES := $(VENV)/.libraries
 READY := $(VENV)/.ready
 CHECKPOINT := $(VENV)/.checkpoint
 CUDA_LIBRARIES := $(VENV)/.cuda
-# Python compiles a module when it is first imported; all 15,000 of the environment take some 20 s of CPU.
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 CLIENTS_VENV := .venv-clients
 CLIENTS_READY := $(CLIENTS_VENV)/.ready

@@ -5,9 +5,9 @@
 
 `before` is a random head and three epochs at 1e-4, the last weights; its student learns for six. `after` is `fit`
 without settings but `validation_split = 0.1`, as README has it, then `distill` and `quantize` without any. Students
-have three layers. N-grams and the frozen encoder learn from the nine tenths of the rows that `fit` learns from; after
-`--ways` without a name they are all. With `--validate` training rows that no model learns from are scored instead of
-test rows: settings are chosen by them.
+have three layers. N-grams and the frozen encoder learn from the nine tenths of the rows that `fit` learns from; with
+`--ways` and no name, nothing else is scored. With `--validate` training rows that no model learns from are scored
+instead of test rows: settings are chosen by them.
 """
 
 import argparse

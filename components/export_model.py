@@ -111,8 +111,7 @@ def export_model(
     source, sample = open_source()
     source.task.save_settings(edge.path)
     here = [target for target in targets if target not in beside]
-    later = [*[_COMPILING] * len(export.accelerators), _GOLDEN]
-    records, (*compiling, golden) = _export(source, sample, here, later)
+    records, (*compiling, golden) = _export(source, sample, here, [*[_COMPILING] * len(export.accelerators), _GOLDEN])
     records |= exported_beside()
     with temporary_folder() as scratch:
         for name, progress in zip(export.accelerators, compiling, strict=True):
@@ -153,7 +152,7 @@ def _export(
     files = [(target, file) for target in targets for file in target.files(source.quantization)]
     works = [_WRITING * len(target.lengths(source)) * len(target.files(source.quantization)) for target in targets]
     works += [*(_COMPARING * file.takes_ids for _, file in files), *later]
-    progress = [ProgressParts(works).sink(number) for number in range(len(works))]
+    progress = list(map(ProgressParts(works).sink, range(len(works))))
     for target, report in zip(targets, progress, strict=False):
         report(0, 1, f"writing for {target.name}")
         target.write(source)

@@ -165,7 +165,8 @@ def _list_kinds(
     kinds += [labelled("copies", "train", copy) for copy in range(1, teacher_labels.copies + 1)]
     if teacher_labels.new_pairs:
         firsts, seconds = split_texts(read_rows(examples, "train"))
-        pairs = neighbouring_pairs(firsts, seconds or [], teacher_labels.new_pairs, teacher_labels.seed)
+        assert seconds is not None, "the check of the job refuses single texts"
+        pairs = neighbouring_pairs(firsts, seconds, teacher_labels.new_pairs, teacher_labels.seed)
         if not pairs[0]:
             raise InputError("teacher_labels.new_pairs must be 0, as all pairs of the rows' texts are rows already")
         kinds.append(_RowKind("new_pairs", "train", -(-len(pairs[0]) // _ROWS), False, _encode(task, *pairs)))

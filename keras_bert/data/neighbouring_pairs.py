@@ -3,6 +3,8 @@
 import random
 from collections.abc import Sequence
 
+from keras_bert.core.checks import check
+
 # The second texts from which the partners of a first text are drawn: those that are nearest to it.
 _NEIGHBOURS = 8
 
@@ -18,24 +20,27 @@ def neighbouring_pairs(
     Args:
         texts: the first text of each row.
         seconds: the second text of each row.
-        count: the most new pairs of each different first text, at most 8.
+        count: the most new pairs of each different first text, 1 to 8.
         seed: seed of the choice among the eight nearest texts, and of the order.
 
     Returns:
         The first and the second texts of the new pairs.
+
+    Raises:
+        ValueError: the count is not from 1 to 8.
 
     Examples:
         >>> rows = ["a red car", "a blue car"], ["the red car", "the blue car"]
         >>> neighbouring_pairs(*rows, count=1)
         (['a red car', 'a blue car'], ['the blue car', 'the red car'])
     """
+    check("neighbouring_pairs", "count", 1 <= count <= _NEIGHBOURS, f"be 1 to {_NEIGHBOURS}", count)
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.neighbors import NearestNeighbors
 
     firsts, others = sorted(set(texts)), sorted(set(seconds))
-    grams = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), max_features=50_000, sublinear_tf=True).fit(
-        [*firsts, *others]
-    )
+    grams = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), max_features=50_000, sublinear_tf=True)
+    grams.fit([*firsts, *others])
     index = NearestNeighbors(n_neighbors=min(_NEIGHBOURS, len(others)), metric="cosine").fit(grams.transform(others))
     taken, chance, pairs = set(map(frozenset, zip(texts, seconds, strict=True))), random.Random(seed), []
     for first, places in zip(firsts, index.kneighbors(grams.transform(firsts), return_distance=False), strict=True):

@@ -91,13 +91,13 @@ def distill(
     check("distill", "layers", is_one_set, "be set, or else student", (layers, student))
     arguments, pairs = read_columns(teacher, data, pairs)
     plan = suggest_training(teacher, len(arguments[0]), is_student=True, **training)
-    is_labelled = len(arguments) > 1 or probabilities is not None or not teacher.learns_from_texts
-    rule = "be left out for rows of single texts, and for rows with labels or answers"
-    check("distill", "new_pairs", not new_pairs or not (is_labelled or pairs is None), rule, new_pairs)
-    if pairs is not None and not is_labelled:
-        count = suggest_new_pairs(len(pairs)) if new_pairs is None else new_pairs
-        new_texts, new_seconds = neighbouring_pairs(arguments[0], pairs, count, plan.seed)
-        arguments, pairs = [[*arguments[0], *new_texts]], [*pairs, *new_seconds]
+    if pairs is not None and len(arguments) == 1 and probabilities is None and teacher.learns_from_texts:
+        if count := suggest_new_pairs(len(pairs)) if new_pairs is None else new_pairs:
+            new_texts, new_seconds = neighbouring_pairs(arguments[0], pairs, count, plan.seed)
+            arguments, pairs = [[*arguments[0], *new_texts]], [*pairs, *new_seconds]
+    else:
+        rule = "be left out for rows of single texts, and for rows with labels or answers"
+        check("distill", "new_pairs", not new_pairs, rule, new_pairs)
     if probabilities is None:
         rows, distillation = _read_rows(teacher, arguments, pairs, distillation)
     else:

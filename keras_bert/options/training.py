@@ -18,7 +18,7 @@ _EPOCHS = ((500, 10.0), (2_000, 6.0), (10_000, 4.0), (50_000, 3.0), (200_000, 2.
 _FEWEST_EPOCHS = 1.0
 # Small encoders need larger steps: the rates of the jobs in docs/accuracy.md for 384 units, of Devlin et al. for more.
 _NARROW, _NARROW_RATES, _WIDE_RATES = 384, (1e-4, 2e-4), (3e-5, 1e-4)
-# Students of pairs learn little of few rows, however often (docs/accuracy.md).
+# Students of pairs learn little of few rows, however often; measured with 2,700 rows alone (docs/accuracy.md).
 _NEW_PAIRS, _MOST_ROWS_WITH_NEW_PAIRS = 2, 10_000
 RETRIEVAL_RATE = 2e-5
 """The rate of a retrieval model: checkpoints have mostly learnt to search (docs/guides/retrieval.md)."""

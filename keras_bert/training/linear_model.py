@@ -56,8 +56,7 @@ def fit_linear(
         l2: the penalty, above 0; there is none on the bias.
         link: what makes answers of the outputs.
         start: a model near to the result, from which it is found sooner.
-        tolerance: the greatest number of the gradient at the end, in units of a typical one. With 1e-5, kernels of 77
-            classes differed by 1e-4 between kinds of processors, with 1e-7 by 1e-6.
+        tolerance: the greatest number of the gradient at the end, in units of a typical one.
     """
     width, count = vectors.shape[1], targets.shape[1]
     of_rows = weights.mean(axis=1)
