@@ -29,12 +29,7 @@ _BUSY_PERCENT, _WATCHED_SECONDS = 25.0, 0.2
 
 
 class TimeGuess(NamedTuple):
-    """The seconds of a job or a product; both are equal unless the machine is busy.
-
-    Attributes:
-        alone: if nothing else runs on the machine.
-        now: beside what runs now.
-    """
+    """The seconds of a job or a product; both are equal unless the machine is busy."""
 
     alone: float
     now: float

@@ -40,12 +40,7 @@ class CutTable:
 
 
 def cut_table(request: TableRequest, files: Sequence[str], folder: Path, side_file: Path) -> CutTable:
-    """Writes chunks of rows into a work folder, and the reasons of all other rows into a side file, a JSON line each.
-
-    Raises:
-        InputError: a file cannot be read, or has other columns than the first one; no row has a column of texts; there
-            is no row, or none that can be answered; or the output cannot hold a column.
-    """
+    """Writes chunks of rows into a work folder, and the reasons of all other rows into a side file of JSON lines."""
     cutter = _TableCutter(request, folder)
     with side_file.open("w", encoding="utf-8") as errors:
         for file in files:

@@ -30,7 +30,6 @@ class TableRequest:
         prefix: is put before the names of the answers.
         words: whether a tagger gives each word its tag; texts may be lists of words then. See `open_task` for this,
             `prompt` and `vectors`.
-        beam: where it runs; changes no byte.
     """
 
     model: Path

@@ -88,7 +88,6 @@ class Metrics:
     """The content of `metrics.json`.
 
     Attributes:
-        metric: the metric that decides.
         shipped: the row of the table whose file is pushed.
         kept: the number of the seed whose file is pushed.
         validation: metric -> the scores of the shipped row on validation rows.
@@ -97,7 +96,6 @@ class Metrics:
         report: class -> precision, recall and the like of the shipped file; None for a task without classes.
         confusion: counts, a row for each true label, a column for each predicted one; None likewise.
         calibration: the temperature of the shipped file and its worth, see `components.scoring.calibration`.
-        warnings: weaknesses of the shipped file that did not decide.
         left_out: baseline -> why it could not be measured.
         slices: the scores of the shipped file on parts of the test rows, the worst first.
     """

@@ -20,7 +20,6 @@ class ChunkSlice(NamedTuple):
     """What a partition reads of a chunk.
 
     Attributes:
-        texts: the texts of `rows`, one behind the other.
         rows: index rows (documents,) of the keys of the partition, sorted by key and place.
         near: band hashes of the range of the partition (hashes, 3), see `tabulate_hashes`.
         exact: hashes of texts of this range (documents, 4).

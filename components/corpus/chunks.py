@@ -20,11 +20,7 @@ DOCUMENT_BYTES = 65_536
 
 
 class Chunk(NamedTuple):
-    """Consecutive documents of a unit.
-
-    Attributes:
-        content: the documents, or the file that holds them if another process cleans them.
-    """
+    """Consecutive documents of a unit."""
 
     unit: int
     number: int

@@ -21,11 +21,7 @@ from components.text.near_duplicates import Hashes, find_repeats
 
 
 class Links(NamedTuple):
-    """Pairs of documents with equal hashes in a file (links, 4): key and place of the later document and of the first.
-
-    Attributes:
-        partitions: number of ranges of keys.
-    """
+    """Pairs of documents with equal hashes in a file (links, 4): key and place of the later document and the first."""
 
     kind: str
     file: str

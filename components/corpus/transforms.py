@@ -109,11 +109,7 @@ def build(units: Any, job: CorpusJob) -> None:
 
 
 def find_units(source: TextSource | DocstringCorpus) -> list[Unit]:
-    """The units of work of a source: small files share a chunk, because each partition opens the file of each chunk.
-
-    Raises:
-        InputError: there are too many files; also see `TextSource.files`.
-    """
+    """The units of work of a source: small files share a chunk, because each partition opens the file of each chunk."""
     files = source.files()
     if len(files) > MOST_FILES:
         raise InputError(f"the corpus must hold at most {MOST_FILES} files, got {len(files)}; join some of them")

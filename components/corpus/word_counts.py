@@ -34,8 +34,6 @@ class WordCounts(NamedTuple):
     """The words of a corpus.
 
     Attributes:
-        counts: the most frequent words; all words up to a million.
-        words: number of different words that were added up.
         error: a count is at most so much too low; 0 up to 16 million different words.
     """
 

@@ -32,7 +32,6 @@ class Encoding:
         stride: for questions, tokens from the start of one window of a context to the start of the next.
         max_query_length: for questions, the maximum number of tokens of a question.
         label_precision: for several labels, the precision that their thresholds have to reach; None for the best F1.
-        has_teacher_answers: whether records hold a teacher's answers.
         prompts: for retrieval, the texts in front of queries and passages.
         cut: counts the inputs, texts or pairs, that were truncated (True) and those that were not.
         left_out: the indices of the rows without records: questions whose answer is in no window as a whole.

@@ -25,8 +25,6 @@ class CorpusLeaks(NamedTuple):
     """Held-out texts in a corpus, and the rest of the corpus.
 
     Attributes:
-        equal: the numbers of the texts that stand there.
-        near: the numbers of other texts that nearly stand there.
         emptied_parts: cut document, see `ShardDocument.whole` -> the number of its parts that were removed as a whole.
     """
 

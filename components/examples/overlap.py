@@ -42,9 +42,6 @@ def resolve_overlap(
 
     Returns:
         The kept rows, and the counts of the remaining overlap, see `count_overlap`; no counts if `off`.
-
-    Raises:
-        InputError: there are such rows and `treatment` is `error`; or a label loses its last training row.
     """
     kept = {split: list(rows) for split, rows in splits.items()}
     if treatment == "off":
@@ -180,9 +177,6 @@ def resolve_leaks(
     Returns:
         The texts that stay, and the counts of those that were found, by names such as `unlabelled_in_test` and
         `unlabelled_near_test`.
-
-    Raises:
-        InputError: there are such texts, and their setting is `error`; or none is left.
     """
     keys = {split: [(text,) for row in splits.get(split, ()) for text in task.key(row) if text] for split in HELD_OUT}
     held_out = HeldOutKeys(keys, overlap, near_overlap)

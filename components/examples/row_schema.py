@@ -42,7 +42,6 @@ class RowSchema:
 
     Attributes:
         source: fields of the source, such as the names of columns, without the files.
-        max_length: the most tokens of a row that the model reads.
         length_edges: the largest number of tokens in each bin but the last, see `count_bins`.
         number_edges: likewise for the numbers of a regression or of similarities; empty for other tasks.
         unknown: the share of tokens that stand for text which the vocabulary does not have.

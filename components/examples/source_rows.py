@@ -33,7 +33,6 @@ class SourceRows(NamedTuple):
     Attributes:
         labels: the labels in the order of their numbers; empty for tasks without labels.
         columns: the columns that training rows keep, in the order of the table.
-        near_overlap: the counts of near texts, see `resolve_overlap`.
     """
 
     splits: Splits

@@ -74,9 +74,6 @@ def split_rows(
     do, see `group_keys`. The order of the rows does not matter.
 
     `key` gives the texts of a row, `stratum` its group, such as its label. `plural_name` names the keys in errors.
-
-    Raises:
-        InputError: there are too few rows to have one of each split, or none of a stratum stays in train.
     """
     keys_of_rows = list(map(key, rows))
     groups = {

@@ -29,9 +29,6 @@ def read_columns(file: str, fields: tuple[str, ...], *, others: bool = False) ->
     Yields:
         A row: the values of `fields` as a tuple; or the values of all columns by name, and the names of the classes of
             each column, see `_class_names`.
-
-    Raises:
-        InputError: the file is missing, no whole file of its kind, lacks a column, or has two of one name.
     """
 
     def rows(batch: Any) -> Iterator[Any]:
@@ -48,9 +45,6 @@ def read_plain_tables(file: str, most_rows: int) -> Iterator[tuple[Any, dict[int
 
     Yields:
         A table, and the reason why a row of it cannot be used, by the row's index.
-
-    Raises:
-        InputError: the file is missing, no whole file of its kind, or has two columns of one name.
     """
     import pyarrow as pa
 

@@ -71,10 +71,6 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
         kinds: the extensions to look for in a folder, without compression extensions.
         split: the split to read from a folder of Hugging Face's `DatasetDict.save_to_disk`.
         what: the setting that the path belongs to, for errors, as `the corpus`.
-
-    Raises:
-        InputError: nothing matches, no file is of these kinds, a folder cannot be read, a name is not UTF-8, or the
-            split is missing or not named.
     """
     path = _normal(path)
     if is_hub_address(path):

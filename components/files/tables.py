@@ -77,7 +77,6 @@ class RowBlock(NamedTuple):
 
     Attributes:
         rows: all columns; of JSON lines one column with the lines, see `are_lines`.
-        places: the place of each row, see `Record`.
         problems: the reason why a row cannot be used, by the row's index in the block.
     """
 
@@ -105,9 +104,6 @@ def read_records(
     Bytes that are not UTF-8 are an error if `strict`, otherwise a problem of the record. With `has_cells`, records have
     all fields, except columns of a text file that share their name. Those of `fields` that are also `optional` have the
     value `ABSENT` where the file, or the JSON line, does not have them.
-
-    Raises:
-        InputError: the file is missing, broken, of another kind, or lacks a field; a row is malformed.
     """
     kind = extension(file)
     if not is_record_file(file):
@@ -149,9 +145,6 @@ def read_blocks(file: str) -> Iterator[RowBlock]:
     """The whole rows of a table in order, empty lines left out, in memory that does not depend on their number.
 
     A row with bytes that are not UTF-8, with too many or too few cells, or that is not a JSON object has a problem.
-
-    Raises:
-        InputError: the file is missing, broken as a whole, or has two columns of one name.
     """
     if extension(file) in (".parquet", ".arrow"):
         row = 0

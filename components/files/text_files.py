@@ -109,11 +109,7 @@ class Lines(Iterator[str]):
         self._bad: int | None = None
 
     def __next__(self) -> str:
-        """The next line.
-
-        Raises:
-            InputError: see `read_chunks`; the line has more than 256 MiB; or `strict`, and it is not UTF-8.
-        """
+        """The next line."""
         line = next(self._lines)
         self.number += 1
         if len(line) > _LONGEST_LINE:

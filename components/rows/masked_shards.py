@@ -39,9 +39,7 @@ class ShardJob:
     """The settings that all shards share.
 
     Attributes:
-        tokenizer: the folder of the Vocabulary.
         seed: seeds every choice, together with the name of the shard.
-        held_out: the cut documents that are held out, see `choose_cut_documents`.
     """
 
     tokenizer: str
@@ -59,7 +57,6 @@ class TokenizedShard(NamedTuple):
     """A tokenized shard.
 
     Attributes:
-        flat: all tokens (tokens,).
         splits: the documents of `train` and `validation`, as ranges of `flat`.
     """
 

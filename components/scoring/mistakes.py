@@ -33,7 +33,6 @@ class Mistakes(NamedTuple):
     """The worst answers to the rows of a split.
 
     Attributes:
-        measure: name of `Mistake.value`, for readers.
         rows: the mistakes, the worst first, at most `MOST_ROWS`.
         wrong: number of wrong answers; None where answers are numbers, which are never exactly right.
     """

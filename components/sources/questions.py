@@ -91,10 +91,6 @@ def read_squad(file: str, places: AnswerPlaces | None = None) -> Iterator[Questi
     """The questions of a SQuAD file (Rajpurkar et al. 2016, 2018); `plausible_answers` are left out.
 
     With `places`, answers that are not in the context near their `answer_start` are listed and left out.
-
-    Raises:
-        InputError: the file is missing, not JSON or not in SQuAD's format; an answer is not in the context within three
-            characters of its `answer_start`; or a question with `is_impossible` has an answer.
     """
     whole = parse_json("\n".join(Lines(file)), file)
     if isinstance(whole, list):

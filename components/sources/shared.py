@@ -105,9 +105,6 @@ class LabelledFiles:
 
         This object remembers them, also where it is pickled: they are read again if a file has changed, or other
         columns are to be kept.
-
-        Raises:
-            InputError: a file is missing, malformed or without rows, or the rows of the splits do not fit together.
         """
         digests, read = self.digests(), vars(self).get("_remembered")
         if read is None or read[0] != digests or kept not in (KeptColumns(), read[1]):

@@ -68,7 +68,6 @@ class _ReadSentence(NamedTuple):
 
     Attributes:
         where: the start of an error message about a word; the number of the word or line follows.
-        first: the number that this message has for the first word.
         corrected: the number of its entities whose first tag is an `I-` that was read as a `B-`.
     """
 
@@ -316,9 +315,6 @@ def parse_columns(
 
     Yields:
         Each sentence, and the number of the line of its first word; each further word is on the next line.
-
-    Raises:
-        InputError: a line has too few columns, an empty one, or a word without the prefix; or see `Lines`.
     """
     words: list[str] = []
     tags: list[str] = []

@@ -215,10 +215,6 @@ def read_logits(
         order: the labels in the order of a list; empty if nothing names it.
         log: whether the values are natural logarithms; they are divided by the sum of the probabilities then.
         independent: whether each label has a probability of its own; they need not add up to 1, and none may be absent.
-
-    Raises:
-        InputError: a label is unknown or absent, nothing names the order of a list, or the numbers are no
-            probabilities.
     """
     is_list = isinstance(value, list | tuple)
     if is_list:

@@ -110,12 +110,7 @@ class TextSource:
         return match_files(self.path, DOCUMENT_KINDS, self.split, what="the corpus")
 
     def documents(self, file: str) -> Iterator[Document]:
-        """The documents of one file in their order, in constant memory but for the longest of them.
-
-        Raises:
-            InputError: the file is missing, broken or of an unknown kind, a field is missing or holds no text; or a
-                document is not valid Unicode and `undecodable` is `error`.
-        """
+        """The documents of one file in their order, in constant memory but for the longest of them."""
         name = short_name(file, self.path)
         kind = extension(file)
         if kind == TEXT:

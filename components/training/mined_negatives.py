@@ -19,7 +19,6 @@ class MinedRows(NamedTuple):
 
     Attributes:
         filtered: number of candidates that were left out as likely answers, as they are too near.
-        without: number of rows for which no negative was mined.
     """
 
     rows: list[QueryRow]

@@ -19,7 +19,6 @@ class ExportInputs:
 
     Attributes:
         quantization: the recipe and the activation ranges; None for a float model.
-        folder: an existing folder for the files.
         calibration_rows: training rows (rows, length), required if the recipe quantizes all activations.
     """
 
@@ -40,9 +39,7 @@ class ComparisonRows:
     """Rows on which the exported files of a model are compared with it.
 
     Attributes:
-        features: model inputs (rows, length).
         minimum_agreement: the required mean agreement with the quantized model, 0 to 1; see `export_model`.
-        answers: the outputs of the model that were computed for earlier files, see `predict_once`.
     """
 
     features: "Features"

@@ -54,7 +54,6 @@ class FixedLengthModel:
 
     Attributes:
         lengths: the input lengths of the signatures in tokens, shortest first.
-        max_length: the maximum length of a row in tokens.
         output: the `Output` of the logits; outputs with other names as a dictionary by name.
     """
 

@@ -24,7 +24,6 @@ class Served(NamedTuple):
 
     Attributes:
         run: the network: inputs (rows, length) -> its output (rows, ...).
-        temperature: reads the divisor of the logits, float64.
         threshold: reads the least probability of an answer that the model is sure of, float64.
     """
 

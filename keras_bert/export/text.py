@@ -49,11 +49,7 @@ def text_signatures(task: Task) -> tuple[str, ...]:
 
 
 class TextModel:
-    """Runs a `.tflite` file with text as input in LiteRT, with the operations of tensorflow-text.
-
-    Attributes:
-        shapes: the shape of each output for one text, by name.
-    """
+    """Runs a `.tflite` file with text as input in LiteRT, with the operations of tensorflow-text."""
 
     def __init__(self, path: str | os.PathLike[str], num_threads: int = 1) -> None:
         import tensorflow_text

@@ -27,16 +27,11 @@ class Head:
 
     Attributes:
         task: a key of `TASKS`.
-        labels: the names of the outputs, for classification of texts and of tokens.
         dropout: the dropout rate before the output layer, which embeddings and pre-training do not have; None for the
             default of the task.
         next_sentence: for pre-training, whether there is a head for the next sentence.
         transform_activation: for pre-training, the activation of the head; None for the encoder's.
-        pooling: the pooling of an embedding, of classification of texts and of regression.
-        normalize: whether the vectors of an embedding have length 1.
         separator: the id of the separator behind a question, for question answering with a graph that reads it.
-        prompts: the texts that an embedding expects in front of queries and passages.
-        similarity_function: how the vectors of an embedding are compared.
         projections: dense layers behind the pooling of an embedding.
         dimension: the width that the vectors of an embedding are cut to.
         activation: what a cross-encoder with one output does to its logit.

@@ -74,7 +74,6 @@ class TensorNames:
     """The names of a library's tensors.
 
     Attributes:
-        title: the name of the library, for messages.
         stems: our layer -> the beginning of its tensors' names; each `{}` is a number, the first that of a block.
         suffixes: kind of layer -> our weight -> the ending of the name and whether the tensor is transposed.
     """

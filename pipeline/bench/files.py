@@ -29,9 +29,6 @@ class BenchOptions:
         threads: numbers of threads of one answer; empty for 1, 2 and 4, as far as there are processors.
         operations: whether to profile the operations of `.onnx` files.
         here: whether the files run on this machine, which limits the threads to its processors.
-
-    Raises:
-        InputError: an option is out of range.
     """
 
     lengths: tuple[int, ...] = ()
@@ -60,9 +57,6 @@ def bench(files: Sequence[Path], options: BenchOptions) -> dict[str, Any]:
 
     Returns:
         Plain values: `processors`, `answers`, `operations`, and `files` in their order.
-
-    Raises:
-        InputError: a file is missing, corrupted or from elsewhere, or its rows are shorter than a length.
     """
     inspected = [inspect_file(file) for file in files]
     threads = options.threads or tuple(count for count in USUAL_THREADS if count <= usable_processors())

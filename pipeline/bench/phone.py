@@ -29,9 +29,6 @@ def bench_on_phone(files: Sequence[Path], options: BenchOptions) -> dict[str, An
 
     Returns:
         Plain values: `phone`, and `files` with a run for every signature and number of threads.
-
-    Raises:
-        InputError: there is no phone, no tool on it, or a file is no `.tflite` file.
     """
     phone = find_phone()
     results = []

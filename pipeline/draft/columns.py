@@ -150,12 +150,7 @@ def find_roles(
     *,
     numbers: bool = False,
 ) -> Roles:
-    """The roles of a table's columns.
-
-    Raises:
-        InputError: a column is missing, there is only one, none could be a text or a label, or the names of those that
-            were guessed look like a row.
-    """
+    """The roles of a table's columns."""
     for option, name in (("--text", text), ("--label", label), ("--second", second)):
         names = [column.name for column in columns]
         if name is not None and name not in names:

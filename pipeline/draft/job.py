@@ -94,9 +94,6 @@ def write_job_file(job: DraftedJob, file: Path, title: str, *, overwrite: bool =
 
     Returns:
         Warnings about the rows, see `check_data`.
-
-    Raises:
-        InputError: the file exists and `overwrite` is False, cannot be written, or would be refused by `run`.
     """
     if file.exists() and not overwrite:
         raise InputError(f"--out must be a file that does not exist, got {file}; --overwrite replaces it")

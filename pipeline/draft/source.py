@@ -53,12 +53,7 @@ _RANKED = (RetrievalSource.query, RetrievalSource.passage)
 
 
 class DraftRequest(NamedTuple):
-    """The choices of the user; `guess_source` guesses the others.
-
-    Attributes:
-        validation: the validation rows; None, as for `test`, takes a tenth of the training rows.
-        second_text: the column of second texts; None to guess whether there is one.
-    """
+    """The choices of the user; `guess_source` guesses the others."""
 
     train: str
     validation: str | None = None

@@ -190,11 +190,6 @@ def check_data(settings: Settings) -> list[str]:
 
     Returns:
         What the user should know of the labelled rows and of the page before anything trains, a line each.
-
-    Raises:
-        InputError: some is missing or cannot be used, the student wants layers that the teacher does not have, the
-            task has no such metric, splits share rows that may share none, a class weight is of no label, or what is
-            pushed has no place to go.
     """
     if settings.checkpoint is not None:
         settings.checkpoint.check()

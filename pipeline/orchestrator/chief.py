@@ -26,7 +26,6 @@ class JoinRequest(NamedTuple):
     Attributes:
         arguments: all artifacts and parameters as JSON, see `encode_argument`; the paths of artifacts are relative to
             the root.
-        checkpoints: the folder of the checkpoints, relative to the root.
         versions: the code, the libraries and the version of Python that the workers must share.
     """
 
@@ -54,11 +53,7 @@ class Chief:
         self._workers: dict[int, Sighting] = {}
 
     def gather(self, request: JoinRequest, watcher: Watcher) -> None:
-        """Waits until all workers have joined a training.
-
-        Raises:
-            InputError: the port of this process is in use, a worker did not come in time, or it cannot join.
-        """
+        """Waits until all workers have joined a training."""
         with input_errors(""):
             self._cluster.check_port()
         self._request, self._lost_since = uuid.uuid4().hex, None
@@ -105,11 +100,7 @@ class Chief:
 
 @contextlib.contextmanager
 def chief_session(root: Path, cluster: Cluster, join_seconds: float) -> Iterator[Chief]:
-    """The session of a chief under a root that it has locked; workers learn how it ended.
-
-    Raises:
-        InputError: the port of this process is in use.
-    """
+    """The session of a chief under a root that it has locked; workers learn how it ended."""
     with input_errors(""):
         cluster.check_port()
     (root / WORKERS).mkdir(exist_ok=True)

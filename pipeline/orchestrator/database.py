@@ -134,11 +134,7 @@ def _refusal(path: Path, problem: str) -> str:
 
 
 def prepare(connection: sqlite3.Connection, root: Path, *, is_writable: bool = True) -> None:
-    """Creates the tables of a new database in one transaction, or checks the version of an existing one.
-
-    Raises:
-        InputError: the database has another schema version, or is empty and not writable.
-    """
+    """Creates the tables of a new database in one transaction, or checks the version of an existing one."""
     if not is_writable:
         if _is_empty(connection, root):
             raise _wrong_version(0, root)

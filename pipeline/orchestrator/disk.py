@@ -18,11 +18,7 @@ def is_disk_full(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def disk_full_as_input_error(root: str | os.PathLike[str], step: str = "") -> Iterator[None]:
-    """Turns a full disk into an error that says what to do, and names the step if there is one.
-
-    Raises:
-        InputError: the disk is full.
-    """
+    """Turns a full disk into an error that says what to do, and names the step if there is one."""
     try:
         yield
     except (OSError, sqlite3.Error) as error:

@@ -28,11 +28,7 @@ from pipeline.orchestrator.source_code import load_cache
 
 
 def join_trainings(root: Path, cluster: Cluster, join_seconds: float, say: Callable[[str], None]) -> bool:
-    """Joins the trainings of a chief until its run ends; returns whether it ended well.
-
-    Raises:
-        InputError: the port of this process is in use, or there was no chief for `join_seconds`.
-    """
+    """Joins the trainings of a chief until its run ends; returns whether it ended well."""
     with input_errors(""):
         cluster.check_port()
     return _Worker(root.expanduser().absolute(), cluster, join_seconds, say).run()

@@ -30,11 +30,7 @@ _CRASHES = frozenset((signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGF
 
 
 class LaunchedChild(Child):
-    """A process that a program starts, see `Child`; it and the program end when this object does.
-
-    Raises:
-        InputError: the program cannot be started.
-    """
+    """A process that a program starts, see `Child`; it and the program end when this object does."""
 
     def __init__(
         self,

@@ -166,12 +166,7 @@ class Launcher:
 
     @contextlib.contextmanager
     def launch(self, plan: StepPlan, watcher: Watcher) -> Iterator[LaunchedStep]:
-        """Starts a step in a child process; after the context, the process has ended and its staging folder is deleted.
-
-        Raises:
-            InputError: an input is missing where it was published, the disk is full, or a worker of `TF_CONFIG` did not
-                join in time, or cannot join.
-        """
+        """Starts a step in a child process; after the context it has ended and its staging folder is deleted."""
         node, start = plan.node, time.monotonic()
         # Outputs are as deep below the root as their final folders, so that relative paths in them stay valid.
         # Short names, as scratch folders hold sockets, whose paths are limited to some 100 characters.

@@ -30,7 +30,6 @@ class StepRequest(NamedTuple):
 
     Attributes:
         versions: the code, the libraries and the version of Python that the cache key holds.
-        lock: the file of the lock that the process holds, see `process_locked`.
     """
 
     component: tuple[str, str]

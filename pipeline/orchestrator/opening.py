@@ -36,11 +36,7 @@ class RemoteRoots(abc.ABC):
 
 
 def find_remote_roots(address: str) -> RemoteRoots:
-    """The plug-in that opens an address.
-
-    Raises:
-        InputError: none that is installed opens addresses of its scheme.
-    """
+    """The plug-in that opens an address."""
     scheme, schemes = address.partition("://")[0], find_plugins("roots")
     if scheme not in schemes:
         names = ", ".join(f"{name}://" for name in sorted(schemes)) or "none"
@@ -59,9 +55,6 @@ def open_store(root: Path, *, create: bool = True, is_shared: bool = False) -> R
         root: the folder of the root.
         create: whether a root that no run has written to is made.
         is_shared: whether other processes of this machine may run steps in the root at the same time.
-
-    Raises:
-        InputError: see `RootStore`; or the address cannot be read.
     """
     address = root_address(root)
     if address is None:
@@ -70,10 +63,6 @@ def open_store(root: Path, *, create: bool = True, is_shared: bool = False) -> R
 
 
 def has_store(root: Path) -> bool:
-    """Whether a run has written to a root.
-
-    Raises:
-        InputError: the address of a mirror cannot be read, or holds something else.
-    """
+    """Whether a run has written to a root."""
     address = root_address(root)
     return (root / DATABASE).is_file() if address is None else find_remote_roots(address).holds_root(address)

@@ -44,11 +44,7 @@ class Presence:
 
 
 class Sighting:
-    """The view of another process's `Presence`; it compares counts, as the clocks of machines differ.
-
-    Attributes:
-        state: the newest state; empty as long as there is none.
-    """
+    """The view of another process's `Presence`; it compares counts, as the clocks of machines differ."""
 
     def __init__(self, file: Path) -> None:
         self._file = file

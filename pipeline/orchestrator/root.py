@@ -106,9 +106,6 @@ def locked_root(path: Path, *, is_shared: bool = False) -> Iterator[Root]:
 
     With `is_shared`, other processes may share the root at the same time, as single steps do; what sweeps the root must
     have it alone.
-
-    Raises:
-        InputError: the root cannot be created or written to, holds something else, or is in use by another run or step.
     """
     path = path.expanduser().absolute()
     root = Root(path, [])

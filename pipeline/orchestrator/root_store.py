@@ -28,7 +28,6 @@ class RootStore(RunHistory, abc.ABC):
     this machine. Read-only if the root is not writable.
 
     Attributes:
-        root: the folder of the root on this machine.
         connection: to the database of the root, with a table for each of runs, executions, artifacts and their events.
 
     Raises:

@@ -234,11 +234,7 @@ def _find_chief_cluster(root: Path, machine: Machine, *, is_single: bool) -> Clu
 
 @contextlib.contextmanager
 def opened_root(root: str | os.PathLike[str], *, is_shared: bool = False) -> Iterator[tuple[Root, RootStore]]:
-    """Locks a root and opens its store; SIGTERM is handled like Ctrl-C.
-
-    Raises:
-        InputError: see `locked_root` and `open_store`; a root that was created for this run is removed.
-    """
+    """Locks a root and opens its store; SIGTERM is handled like Ctrl-C."""
     with (
         disk_full_as_input_error(root),
         termination_interrupts(),

@@ -38,7 +38,6 @@ class StepResult:
     """The result of a node.
 
     Attributes:
-        outputs: the artifacts by name; empty unless the state is `cached` or `ran`.
         worked: duration of the execution that made the outputs, in this or an earlier run; 0 without outputs.
     """
 

@@ -28,10 +28,6 @@ def answer_stream(task: "Task", source: IO[bytes]) -> Iterator[AnsweredLines]:
     """The answers to lines: those that have arrived are answered together, without waiting for more.
 
     A line is a text, or a pair parted by a tab; the first line says which where the task takes both.
-
-    Raises:
-        InputError: there is no line, or one is not UTF-8, too long, or has not as many texts as it must have; the lines
-            before it are answered first.
     """
     width, before = {None: 0, True: 2, False: 1}[takes_pairs(task)], 0
     for lines in _arrived_lines(source):

@@ -17,12 +17,7 @@ class Pair(NamedTuple):
 
 
 class RunDifference(NamedTuple):
-    """The difference between two runs.
-
-    Attributes:
-        settings: settings that differ; None if a run has no recorded settings.
-        scores: all means that either run measured, by model and by metric, `megabytes` or `milliseconds`.
-    """
+    """The difference between two runs."""
 
     settings: dict[str, Pair] | None
     steps: dict[str, Pair]
@@ -30,11 +25,7 @@ class RunDifference(NamedTuple):
 
 
 def find_difference(history: RunHistory, root: Path, one: int, other: int) -> RunDifference:
-    """Compares two runs.
-
-    Raises:
-        InputError: a run does not exist.
-    """
+    """Compares two runs."""
     settings = [history.settings(history.run_of(number).id) for number in (one, other)]
     changed_settings = None
     if settings[0] is not None and settings[1] is not None:

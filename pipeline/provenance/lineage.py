@@ -34,11 +34,7 @@ class Lineage(NamedTuple):
 
 
 def find_lineage(history: RunHistory, root: Path, file: Path) -> Lineage:
-    """Finds the lineage of a pushed file or a copy of it, a pushed folder, an artifact, or a file in one.
-
-    Raises:
-        InputError: the file does not exist, or was not made in this root.
-    """
+    """Finds the lineage of a pushed file or a copy of it, a pushed folder, an artifact, or a file in one."""
     if not file.exists():
         raise InputError(f"FILE must be a file or a folder that exists, got {file}")
     stored = [published.artifact for published in history.artifacts()]

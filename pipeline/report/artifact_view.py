@@ -40,11 +40,7 @@ class ArtifactView:
 
 
 def show(artifact: Artifact, height: int = 480) -> ArtifactView:
-    """Shows the statistics, rows, curves or scores of an artifact, depending on its type; `height` is in pixels.
-
-    Raises:
-        InputError: the value is not an artifact, or no run under its root made it.
-    """
+    """Shows the statistics, rows, curves or scores of an artifact, depending on its type; `height` is in pixels."""
     if not isinstance(artifact, Artifact):
         raise InputError(f"show must be given an artifact, as `job.run(step)[output]` is one, got {artifact!r}")
     # ROOT/artifacts/STEP/NAME-KEY

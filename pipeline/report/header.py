@@ -29,7 +29,6 @@ class Trouble(NamedTuple):
 
     Attributes:
         remedy: how to continue the run.
-        log_file: the whole log, relative to the root; empty if there is none.
     """
 
     step: str
@@ -46,7 +45,6 @@ class PageHeader(NamedTuple):
     Attributes:
         note: an explanation if a run did not finish and no step says why; else empty.
         figures: name, value and explanation of the headline figures of the model.
-        pushed: the folder of the pushed version; empty if nothing was pushed.
     """
 
     pipeline: str

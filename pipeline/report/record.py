@@ -25,7 +25,6 @@ class RunStep(NamedTuple):
     """One step of a run.
 
     Attributes:
-        done: the execution of this run.
         made: the execution that made the outputs, in this run or an earlier one; None if there are no outputs.
         files: the user's files that it read: parameter -> file -> digest; empty if they were not recorded.
     """

@@ -19,7 +19,6 @@ class Confusion(NamedTuple):
     """A confusion matrix, or the most frequent confusions of many labels.
 
     Attributes:
-        labels: the labels of rows and columns; empty if there are too many.
         rows: (count, share of the row) for every true and predicted label.
         pairs: (true, predicted, count, share of the true label), most frequent first; empty if there is a matrix.
     """
@@ -36,10 +35,7 @@ class Scores(NamedTuple):
         blessed: whether the model may be pushed; None without a decision.
         reasons: the reasons of the decision, then its warnings, and whether each holds; None for a remark.
         classes: label -> scores of the shipped model; the worst labels if there are many.
-        few: a remark if labels are left out.
         reliability: see `components.evaluate`; None without calibration.
-        mistakes: the worst answers, see `components.evaluate`.
-        slices: the worst slices.
     """
 
     name: str

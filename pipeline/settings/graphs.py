@@ -45,11 +45,7 @@ def graph_of(settings: Settings) -> Graph:
 
 
 def check_sizes(settings: Settings) -> None:
-    """Checks lengths, layers and imitation by the sizes of the encoder that are known before its weights are read.
-
-    Raises:
-        InputError: the encoder does not have them, or the generator is larger than the encoder.
-    """
+    """Checks lengths, layers and imitation by the sizes of the encoder that are known before its weights are read."""
     checkpoint, student, graph = settings.checkpoint, settings.student, graph_of(settings)
     most = checkpoint.size("max_length") if checkpoint else None
     if most is not None and settings.max_length > most:
@@ -79,11 +75,7 @@ def check_sizes(settings: Settings) -> None:
 
 
 def check_shapes(settings: Settings) -> None:
-    """Checks the shape of a student, and whether the recipe suits it, by the sizes that are known by now.
-
-    Raises:
-        InputError: the sizes together break a rule of `EncoderConfig`, or the recipe's blocks do not divide a width.
-    """
+    """Checks the shape of a student, and whether the recipe suits it, by the sizes that are known by now."""
     shape, student, quantization = _known_shape(settings), settings.student, settings.quantization
     if shape is None:
         return
@@ -121,11 +113,7 @@ def _known_shape(settings: Settings) -> EncoderConfig | None:
 
 
 def check_float_layers(settings: Settings) -> None:
-    """Checks the names of layers that do not need a model; `quantize` checks all of them before it trains.
-
-    Raises:
-        InputError: a name has a block that does not exist, or a layer that no block has.
-    """
+    """Checks the names of layers that do not need a model; `quantize` checks all of them before it trains."""
     if settings.quantization is None:
         return
     graph, student = graph_of(settings), settings.student

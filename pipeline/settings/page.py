@@ -31,9 +31,6 @@ def check_search_texts(settings: Settings, splits: Mapping[str, Sequence[Any]]) 
 
     Returns:
         The size that they add to the page, in a line; empty without a search.
-
-    Raises:
-        InputError: there is no text, or they are too large.
     """
     page = settings.page
     if page is None:

@@ -9,11 +9,7 @@ from pipeline.settings.schema import Settings
 
 
 def check_runtimes(settings: Settings) -> None:
-    """Checks task and quantization recipe, without reading a file.
-
-    Raises:
-        InputError: a runtime or an accelerator cannot take them, or its compiler is not installed.
-    """
+    """Checks task and quantization recipe, without reading a file."""
     traits = _read_task_traits(settings)
     _check_traits(settings, traits)
     for name in settings.export.accelerators if settings.examples is not None else ():
@@ -25,11 +21,7 @@ def check_runtimes(settings: Settings) -> None:
 
 
 def check_models_of_runtimes(settings: Settings) -> None:
-    """Checks the tokenizer and the encoder that the job starts with, too.
-
-    Raises:
-        InputError: a runtime cannot take such a model, or the files of the checkpoint's tokenizer cannot be used.
-    """
+    """Checks the tokenizer and the encoder that the job starts with, too."""
     if settings.checkpoint is not None and settings.examples is not None and "tflite" in settings.export.runtimes:
         _check_traits(settings, ModelTraits(copy_obstacle=settings.checkpoint.copy_obstacle()))
     # The tokenizer's other files are read only where they decide.

@@ -272,11 +272,7 @@ class Settings(pydantic.BaseModel):
     machine: Machine = Machine()
 
     def prompts(self) -> Prompts:
-        """Returns the prompts of queries and passages from `[examples]`, or else from the checkpoint.
-
-        Raises:
-            InputError: the checkpoint's files are missing or cannot be used.
-        """
+        """Returns the prompts of queries and passages from `[examples]`, or else from the checkpoint."""
         source = self.examples
         if not isinstance(source, RetrievalSource):
             return Prompts()

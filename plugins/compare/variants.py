@@ -27,7 +27,6 @@ class ComparedVariant(NamedTuple):
     """One variant of a comparison.
 
     Attributes:
-        start: the settings of its start: the checkpoint, or the pre-training.
         tasks: task name -> the settings of the fine-tuning; empty if only pre-training is compared.
     """
 
@@ -39,11 +38,7 @@ class ComparedVariant(NamedTuple):
 def load_variants(
     files: Sequence[Path], tasks: Sequence[Path], overrides: Sequence[str], budget: Budget | None
 ) -> list[ComparedVariant]:
-    """Reads and checks all settings files and their data.
-
-    Raises:
-        InputError: a file cannot be used, or the variants cannot be compared.
-    """
+    """Reads and checks all settings files and their data."""
     if len(files) == 1 and not tasks:
         raise InputError(f"there must be several settings files to compare, or a --task to try one on, got {files[0]}")
     for kind, paths in (("settings files", files), ("tasks", tasks)):

@@ -70,11 +70,7 @@ class CompileOptions(NamedTuple):
 def compile_steps(
     pipeline: Pipeline, machine: Machine, needs: Mapping[str, Need], options: CompileOptions
 ) -> CompiledJob:
-    """The job as commands.
-
-    Raises:
-        InputError: a path or an override holds braces that orchestrators replace.
-    """
+    """The job as commands."""
     plan = plan_of(pipeline.nodes)
     names = {node.name: container_name(node.name) for node in pipeline.nodes}
     # The container is the place where a step runs.

@@ -54,9 +54,7 @@ class MilFunction:
     """A function of a file, which is called with its inputs by name.
 
     Attributes:
-        outputs: name -> shape.
         constants: name -> value of whatever does not depend on the inputs.
-        operations: the other operations, in order.
     """
 
     inputs: tuple[str, ...]

@@ -9,8 +9,6 @@ class DiagnosisReport(NamedTuple):
     """The effect of quantization on a float model, layer by layer.
 
     Attributes:
-        score: {"float": ..., "quantized": ...}: the score before and after.
-        milliseconds: {"float": ..., "quantized": ...}: the time of one answer before and after.
         distance: how far all outputs of the quantized model lie from those of the float model.
         layers: for each layer the gain if it stays float, the largest gain first.
         fix: the fewest layers that must stay float for an allowed loss; None if no allowed loss was given.

@@ -14,12 +14,7 @@ from components.sources.tagged_words import SentenceSource
 
 
 def read_new_rows(schema: RowSchema, path: str) -> tuple[list[Any], bool]:
-    """The rows of files, and whether they have labels.
-
-    Raises:
-        InputError: a file is missing or malformed, or lacks a column that the training rows had; the column of labels
-            alone may be missing, in all files and rows.
-    """
+    """The rows of files, and whether they have labels."""
     if schema.task == QuestionSource.task:
         return list(QuestionSource(train=path).splits()["train"]), True
     if schema.task == SentenceSource.task:

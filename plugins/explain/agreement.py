@@ -37,7 +37,6 @@ class Agreement:
         attention_distances: the Jensen-Shannon distance of the attention of these layers, the mean over heads, with
             base 2: 0 for the same, 1 for words in common nowhere; float64 (layers,). None if one of the models is a
             file.
-        left_out: the index among the texts of each row that is left out, with the reason.
 
     Examples:
         >>> from plugins.explain import compare

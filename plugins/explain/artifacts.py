@@ -35,7 +35,6 @@ class HeadReport(NamedTuple):
 
     Attributes:
         kinds: the kind of each head, by the tokens that it looks at (layers, heads).
-        entropies: the entropy of each head in nats (layers, heads).
         loss_rises: the rise of the loss without each head (layers, heads); below 0 where the loss falls.
         importances: the estimated change of the loss without each head, from its gradients (layers, heads); None for
             encoders without BERT's graph.
@@ -66,12 +65,9 @@ class ProbeReport(NamedTuple):
     """Tags of words in the states of each layer, see `plugins.explain.probes`; the embeddings are the first layer.
 
     Attributes:
-        accuracies: the accuracy of each layer's probe (layers + 1,).
         selectivities: the accuracy less that of the control task (layers + 1,).
-        majority_accuracy: the accuracy of the most frequent tag.
         mix_accuracy: the accuracy of the probe on the learned mean of all layers.
         center_of_gravity: the mean layer of that mean.
-        trees: the structural probe; None for sentences without trees.
     """
 
     model: str

@@ -24,7 +24,6 @@ class Attention:
     """The attention of one text or pair.
 
     Attributes:
-        row: the tokens.
         weights: the share of each key in the context of each query, without padding: float32
             (layers, heads, queries, keys). The keys of a query sum to 1.
 

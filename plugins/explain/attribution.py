@@ -30,7 +30,6 @@ class Attribution:
     """What each token of a text adds to a number of a model's answer.
 
     Attributes:
-        target: the name of the number, such as a label.
         score: the number for the text, such as the logit of the label.
         baseline_score: the number for the baseline, in which every word of the text is replaced; None for methods other
             than integrated gradients.

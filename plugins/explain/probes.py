@@ -25,8 +25,6 @@ class ScalarMix:
 
     Attributes:
         weights: the weight of each layer, the embeddings first, float64 (layers + 1,); they sum to 1.
-        kernel: the classifier's weights (hidden, tags).
-        bias: the classifier's bias (tags,).
 
     Examples:
         >>> mix = ScalarMix(np.array([0.5, 0.0, 0.5]), np.eye(2), np.zeros(2))
@@ -53,12 +51,10 @@ class Probes:
     """A linear probe on each layer of a model, and one on all layers; the first layer is the embeddings.
 
     Attributes:
-        tags: the tags, sorted.
         accuracy: the share of words of the test sentences with the right tag, float64 (layers + 1,).
         control_accuracy: the same with a random tag for each word, which a probe can only learn by heart (layers + 1,).
         majority_accuracy: the share of the tag that is most frequent in training.
         mix: the classifier on a mean of all layers with learned weights.
-        mix_accuracy: the share of words to which it gives the right tag.
         left_out: the number of training words and of test words without tokens, which have no state.
 
     Examples:

@@ -25,8 +25,6 @@ class WordStates:
         states: the state of each word in each layer, the embeddings first, float32 (layers + 1, words, hidden).
         words: the index of each word among the words of all sentences (words,); words without tokens, as those of
             control characters alone, have no state.
-        sentences: the index of the sentence of each word (words,).
-        left_out: the number of words without tokens.
     """
 
     states: Array

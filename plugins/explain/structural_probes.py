@@ -131,7 +131,6 @@ class ParsedStates:
     Attributes:
         states: for each sentence, states (layers + 1, words, hidden).
         trees: for each sentence, the number of edges between two words (words, words).
-        left_out: the number of words without tokens.
     """
 
     states: list[Array]

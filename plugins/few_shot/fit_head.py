@@ -26,9 +26,6 @@ def fit_head(
     """Fits the head of a classifier to its only optimum; the encoder does not change.
 
     `seed` draws the prediction head that some families have below the classifier; see `fit_logistic_head` for `l2`.
-
-    Raises:
-        InputError: all training rows have a label, the class weights do not fit, or the encoder does not fit the rows.
     """
     from keras_bert.tasks.classification import Classification
     from keras_bert.tasks.multi_label import MultiLabelClassification

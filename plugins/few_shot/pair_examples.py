@@ -27,9 +27,6 @@ def pair_examples(
     validation row is paired with training rows, as a label may have only one. Test rows are not read.
 
     See `plugins.few_shot.label_pairs.draw_label_pairs` for `pairs`.
-
-    Raises:
-        InputError: no two training rows have a label in common.
     """
     from keras_bert.data.records import write_features, write_records
     from keras_bert.data.schemas import SCHEMAS

@@ -28,7 +28,6 @@ class LabelDecisions(NamedTuple):
     Attributes:
         rows: the index of each decision's row, ascending (decisions,).
         places: the index of the word or label in its row; 0 for tasks with one label per row (decisions,).
-        given: the index of the given class (decisions,).
         probabilities: the probabilities of the classes, see `TaskScoring.classes` (decisions, classes).
     """
 

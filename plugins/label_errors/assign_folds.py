@@ -14,9 +14,6 @@ def assign_folds(
     """Deals the training rows to folds, see `assign_rows`.
 
     With `near`, rows with nearly the same texts stay together, besides those with the same ones.
-
-    Raises:
-        InputError: a label has too few rows.
     """
     numbers = assign_rows(read_rows(examples, "train"), TASK_ROWS[examples.features()["task"]], count, seed, near=near)
     folds.write(numbers)

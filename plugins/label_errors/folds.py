@@ -23,9 +23,6 @@ def assign_rows(rows: Sequence[R], task: TaskRows[R], folds: int, seed: int, *, 
     Rows with the same texts, and with `near` those with nearly the same ones, come to one fold, and so do rows that
     share a text, unless these are more than a fold has (`group_keys`). Every fold gets a part of each label (iterative
     stratification, Sechidis et al. 2011, which begins with the rarest label).
-
-    Raises:
-        InputError: a label has too few different texts; or all its rows came to one fold.
     """
     groups = _group_rows(rows, task, folds, near=near)
     labels = {

@@ -38,7 +38,6 @@ class RunSummary(NamedTuple):
     """The content of a run for a tracking store.
 
     Attributes:
-        parameters: dotted names -> values as text.
         folder: the pushed version; None if nothing was pushed, or if it was deleted.
     """
 
@@ -94,11 +93,7 @@ _SCRIPT = Path(__file__).with_name("pyfunc_model.py")
 
 
 def send(root: Path, number: int | None, uri: str) -> str:
-    """Sends a run to an MLflow store, where a run that is already there stays as it is; returns what was done.
-
-    Raises:
-        InputError: MLflow is not installed, the store cannot be reached, or there is no such run.
-    """
+    """Sends a run to an MLflow store, where a run that is already there stays as it is; returns what was done."""
     place = str(root.absolute())
     if "'" in place and '"' in place:
         raise InputError(f"--root must not have both quotes in its path to be sent to MLflow, got {place}")

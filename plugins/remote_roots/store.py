@@ -32,11 +32,7 @@ _STARTS = f"SELECT name FROM seen_entries WHERE name LIKE '{LOG}/%/{START}.json'
 
 
 class RemoteStore(RootStore):
-    """The metadata of a mirror, brought up to date when it is opened, and the artifacts at its address.
-
-    Raises:
-        InputError: see `RootStore` and `ObjectStore`.
-    """
+    """The metadata of a mirror, brought up to date when it is opened, and the artifacts at its address."""
 
     def __init__(self, root: Path, *, create: bool = True, is_shared: bool = False) -> None:
         address = root_address(root)

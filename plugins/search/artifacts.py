@@ -19,7 +19,6 @@ class SearchBounds(NamedTuple):
 
     Attributes:
         max_length: tokens of the teacher's longest row.
-        has_prunable_blocks: whether blocks may lose heads and feed-forward units.
         vocabularies: the teacher's vocabulary, then smaller ones, the larger first.
     """
 
@@ -45,12 +44,7 @@ class SearchSpace(Artifact):
 
 
 class TrainingTimes(NamedTuple):
-    """The time of a training on labelled rows.
-
-    Attributes:
-        step: seconds of a steady step.
-        begin: seconds before steady steps: reading, building and compiling.
-    """
+    """The time of a training on labelled rows."""
 
     step: float
     steps: int

@@ -17,7 +17,6 @@ class SearchBudget(NamedTuple):
     Attributes:
         seconds: the time of the whole search, without rows, initial models and a teacher that is not searched.
         trials: the most trials of a stage besides the job's own settings; None for as many as fit.
-        seeds: the number of seeds of the best few.
     """
 
     seconds: float
@@ -57,11 +56,7 @@ class StageCosts(NamedTuple):
 
 
 def check_stage(costs: StageCosts, seeds: int, seconds: float, spent: float, shares: int) -> None:
-    """Checks that a stage has time for a trial, and for two settings with all seeds.
-
-    Raises:
-        InputError: it has not.
-    """
+    """Checks that a stage has time for a trial, and for two settings with all seeds."""
     needed = 2 * costs.trial + 2 * costs.repetition(costs.trial, seeds)
     reason = f"whose training takes {costs.trial / 60:.2g}"
     check_minutes(spent + shares * needed, spent + shares * seconds, reason, "; fewer --seeds need less")

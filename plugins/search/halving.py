@@ -17,13 +17,7 @@ MOST = 27
 
 
 class Costs(NamedTuple):
-    """Durations of the parts of a search in seconds.
-
-    Attributes:
-        begin: the start of a training, before steps have a steady speed.
-        training: all steps of the job's distillation, with validations.
-        last: everything besides the distillation that the winner needs.
-    """
+    """Durations of the parts of a search in seconds."""
 
     measuring: float
     begin: float
@@ -67,11 +61,7 @@ def seconds_of(count: int, costs: Costs) -> float:
 
 
 def plan_count(costs: Costs, spent: float, limit: float, most: int = MOST) -> int:
-    """The number of candidates that a search can start with to finish in time.
-
-    Raises:
-        InputError: not even one candidate can be trained in time.
-    """
+    """The number of candidates that a search can start with to finish in time."""
     check_one_candidate(costs, spent, limit, measurements=1)
     for count in range(min(most, MOST), 1, -1):
         if spent + count * costs.measuring + seconds_of(count, costs) <= limit:

@@ -22,7 +22,6 @@ class Miss(NamedTuple):
 
     Attributes:
         kind: the kind of the message: the measure, or `both` if each limit can be met, but not both at once.
-        name: the nearest candidate.
     """
 
     measure: str

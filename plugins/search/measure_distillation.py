@@ -38,9 +38,6 @@ def measure_distillation(
     Seconds depend on this machine and its present load: the step runs once, and equal inputs reuse its result.
 
     The length of the training does not matter.
-
-    Raises:
-        InputError: the teacher, the shape and the losses do not fit each other, see `distill`.
     """
     from keras_bert.data.task_batches import RecordRows
     from keras_bert.recipes.distill import distillation_objective

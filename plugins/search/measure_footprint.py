@@ -41,9 +41,6 @@ def measure_footprint(
 
     `lengths` are those of the file's signatures, `timed` the tokens of the full rows that it is timed with. Without a
     shape the teacher itself is measured, without a quantization a float file.
-
-    Raises:
-        InputError: the shape is invalid, or the recipe does not fit it.
     """
     import keras
 

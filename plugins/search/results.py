@@ -72,7 +72,6 @@ class Rung(NamedTuple):
     Attributes:
         share: its share of the teacher's score.
         trained: the share of the job's distillation that it trained for.
-        on_front: whether no other one is smaller, faster and better.
     """
 
     megabytes: float
@@ -95,11 +94,8 @@ class StudentResult(SearchResult):
     """What a search for a model within limits has found so far.
 
     Attributes:
-        missed: the limits that cannot be met; without a winner no candidate meets them.
         refused: why the gate refused the winner; empty if it did not.
-        pushed: where the winner was pushed to; empty if it was not.
         expected: seconds of the whole search as planned; None before there is a plan.
-        tables: the tables that give the winner's shape in a job.
     """
 
     lengths: list[int]

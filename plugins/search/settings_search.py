@@ -37,11 +37,7 @@ _DIVERGED = "NonFiniteLossError"
 
 
 class SettingsSearch:
-    """A search for the settings of a job with the best score on validation rows.
-
-    Raises:
-        InputError: see `find_space`; or what would choose the settings are the test rows.
-    """
+    """A search for the settings of a job with the best score on validation rows."""
 
     def __init__(
         self,
@@ -117,9 +113,6 @@ class _StageSearch:
         values: the values of the stage before.
         shares: the number of stages, this one among them, that share what is left of the time; the finalists of the
             last one go through all later stages of the job.
-
-    Raises:
-        InputError: the time is too short.
     """
 
     def __init__(self, search: SettingsSearch, stage: SearchStage, values: Mapping[str, Any], shares: int) -> None:

@@ -26,12 +26,7 @@ _DIGITS = 2
 
 
 class Dimension(NamedTuple):
-    """A setting that is searched.
-
-    Attributes:
-        name: its place in the job, as `fine_tuning.learning_rate`.
-        scale: whether its values are listed, or lie between two ends.
-    """
+    """A setting that is searched."""
 
     name: str
     scale: Scale
@@ -64,11 +59,7 @@ class Dimension(NamedTuple):
 def find_space(
     tables: Tables, settings: Settings, names: Sequence[str] = ()
 ) -> dict[SearchStage, tuple[Dimension, ...]]:
-    """The settings to search for the teacher and for the student, without models that have none.
-
-    Raises:
-        InputError: a setting is not in the job, or a value does not suit it; or no setting is left to search.
-    """
+    """The settings to search for the teacher and for the student, without models that have none."""
     candidates = _candidates(tables, settings)
     for name in names:
         if name not in candidates:

@@ -36,9 +36,6 @@ class Trial(NamedTuple):
     Attributes:
         state: `pruned` in the middle of its training; `rejected` if its values cannot be trained with.
         score: on validation rows; None unless it is `done`.
-        validations: the values of its validations; higher is better.
-        reason: why it was rejected; else empty.
-        seconds: the duration of its steps.
     """
 
     number: int
@@ -90,9 +87,6 @@ class Study:
     Args:
         name: identifies the stage, its space, and all that its trials share.
         sampler: the tree-structured Parzen estimator with median pruning, or a random search without pruning.
-
-    Raises:
-        InputError: the storage is damaged, or was written by a version of Optuna that this one cannot read.
     """
 
     def __init__(self, folder: Path, name: str, dimensions: Sequence[Dimension], sampler: Sampler) -> None:

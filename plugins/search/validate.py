@@ -25,9 +25,6 @@ def validate(
     """Scores a model, or the file that would be pushed, on all validation rows.
 
     A quantized model answers as its file will. `edge` are exported files, in place of a model.
-
-    Raises:
-        InputError: the task has no such metric.
     """
     from keras_bert.compress.quantization_parameters import quantized_activations, read_quantization
     from keras_bert.export.bundle import load_exported
