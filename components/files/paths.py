@@ -133,7 +133,11 @@ def file_digest(file: str) -> str:
     if is_downloaded(file):
         return file_digest(str(local_file(file)))
     if is_remote(file):
-        return _remote_state(file)
+        with _errors_of(file):
+            system, place = find_file_system(file)
+            if not system.isfile(place):
+                raise InputError(f"the file {file} must exist, found nothing there")
+            return f"{system.size(place)}-{system.ukey(place)}"
     try:
         stamp = Stamp.of(os.stat(file))
         is_settled, key = stamp.is_settled(), (os.path.abspath(file), stamp)
@@ -224,14 +228,6 @@ def _match_remote(path: str) -> tuple[list[str], bool]:
     start = path.removesuffix(place.lstrip("/"))
     files = [start + name.lstrip("/") for name, entry in entries.items() if entry["type"] == "file"]
     return files, bool(files) and not is_pattern and files != [path]
-
-
-def _remote_state(file: str) -> str:
-    with _errors_of(file):
-        system, place = find_file_system(file)
-        if not system.isfile(place):
-            raise InputError(f"the file {file} must exist, found nothing there")
-        return f"{system.size(place)}-{system.ukey(place)}"
 
 
 def _choose_split(path: str, names: list[str], split: str) -> list[str]:

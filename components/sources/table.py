@@ -101,7 +101,15 @@ class TableSource(FilesWithTeacherAnswers):
         if self.label_unit is not None:
             self.check_answer_labels(label_names, labels["train"])
             check_labels(labels, owner)
-            tables.notes = self._describe(tables, label_names)
+            agreements = {
+                split: [
+                    most_likely_label(row.teacher.numbers, label_names) == row.label
+                    for row in rows
+                    if row.teacher and not row.teacher.is_label
+                ]
+                for split, rows in tables.items()
+            }
+            tables.notes = describe_agreement(agreements, label_names)
             return tables
         if self.task == "regression":
             check_spread([float(row.label) for row in tables["train"]], owner)
@@ -157,18 +165,6 @@ class TableSource(FilesWithTeacherAnswers):
         label = record.cells.get(self.label)
         is_name = self.label_unit is not None and not is_missing(label)
         return [as_text(label, record.where, self.label).strip()] if is_name else []
-
-    def _describe(self, splits: Mapping[str, Sequence[TextRow]], label_names: Sequence[str]) -> list[str]:
-        """How often the teacher's most likely label is that of the row."""
-        agreements = {
-            split: [
-                most_likely_label(row.teacher.numbers, label_names) == row.label
-                for row in rows
-                if row.teacher and not row.teacher.is_label
-            ]
-            for split, rows in splits.items()
-        }
-        return describe_agreement(agreements, label_names)
 
     def read_unlabelled(self, unlabelled: UnlabelledSource) -> list[TextRow]:
         label_names = self.label_order({row.label for row in self.splits()["train"]})

@@ -134,7 +134,10 @@ class SentenceSource(FilesWithTeacherAnswers):
         """See `LabelledFiles.splits`; entities are in BIO."""
         label_names, read = list[str](), dict[str, list[_ReadSentence]]()
         if self.has_teacher_answers:
-            self._check_lists()
+            for file in (file for path in self.paths().values() for file in self._files(path)):
+                if extension(file) not in _LIST_KINDS:
+                    rule = f"be left out for files other than {', '.join(_LIST_KINDS)}"
+                    raise InputError(f"examples.probabilities must {rule}, got it with {file}; write a table of lists")
         for split, path in self.paths().items():
             names = self._files(path)
             # Rows of other files have no columns, so that those of a folder of both kinds have none.
@@ -227,13 +230,6 @@ class SentenceSource(FilesWithTeacherAnswers):
         """The tags of a row; empty if it has no tags of its own."""
         tags = record.cells.get(self.tags)
         return () if is_missing(tags) else _split(tags, record.where, self.tags)
-
-    def _check_lists(self) -> None:
-        """Raises InputError for a file that cannot hold a teacher's answers."""
-        for file in (file for path in self.paths().values() for file in self._files(path)):
-            if extension(file) not in _LIST_KINDS:
-                rule = f"be left out for files other than {', '.join(_LIST_KINDS)}"
-                raise InputError(f"examples.probabilities must {rule}, got it with {file}; write a table of lists")
 
     def _read_records(self, file: str, *, has_all: bool = False) -> Iterable[Record]:
         """The records of a table, with all cells if `has_all`; none for another file."""

@@ -60,17 +60,14 @@ class Dense(SavedLayer):
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         """(..., inputs) -> (..., units)."""
-        outputs = self._project(as_rows(inputs), training)
-        if len(outputs.shape) == len(inputs.shape):
-            return outputs
-        return ops.reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
-
-    def _project(self, rows: Tensor, training: bool) -> Tensor:
-        """(rows, inputs) -> (rows, units)."""
+        rows = as_rows(inputs)
         kernel = self.kernel if self.kernel_transform is None else self.kernel_transform(self.kernel)
         # `ops.matmul` of three axes by two would reshape, see `kept_axes`.
         outputs = self.output_tap(self._add_bias(rows @ ops.convert_to_tensor(kernel)), training)
-        return outputs if self.adapter is None else self.adapter(rows, outputs, training=training)
+        outputs = outputs if self.adapter is None else self.adapter(rows, outputs, training=training)
+        if len(outputs.shape) == len(inputs.shape):
+            return outputs
+        return ops.reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
 
     def _add_bias(self, x: Tensor) -> Tensor:
         """Adds the bias in float32, and thus sums its gradient over all rows in float32: a bfloat16 sum would stall."""

@@ -24,11 +24,6 @@ def count_flops(function: Callable[..., Any], *specs: Any) -> int:
     `specs` are its arguments as `tf.TensorSpec` with static shapes, also in dicts and lists.
     """
     graph = tf.function(function, autograph=False).get_concrete_function(*specs).graph
-    return sum(map(_count, _needed(graph)))
-
-
-def _needed(graph: tf.Graph) -> set[tf.Operation]:
-    """The operations that contribute to the outputs of a graph."""
     visited: set[tf.Operation] = set()
     pending = [output.op for output in graph.outputs]
     while pending:
@@ -36,7 +31,7 @@ def _needed(graph: tf.Graph) -> set[tf.Operation]:
         if operation not in visited:
             visited.add(operation)
             pending += [tensor.op for tensor in operation.inputs]
-    return visited
+    return sum(map(_count, visited))
 
 
 def _count(operation: tf.Operation) -> int:
