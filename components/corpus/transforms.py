@@ -178,7 +178,6 @@ class CleanFn(ThreadedFn):
         self.job = job
 
     def setup(self) -> None:
-        """Prepares the signatures and counters."""
         super().setup()
         cleaning = self.job.cleaning
         self._signer = (
@@ -203,7 +202,6 @@ class CleanFn(ThreadedFn):
         yield CleanChunk(file, np.bincount(rows["reason"], minlength=len(REASONS)).tolist())
 
     def note(self, result: CleanChunk | Problem) -> None:
-        """Counts the documents by the reason for which they were dropped."""
         if isinstance(result, CleanChunk):
             for reason, count in zip(REASONS, result.reasons, strict=True):
                 self._counters[reason].inc(count)

@@ -50,12 +50,10 @@ class LabelSetRows(PlainTextRows[LabelSetRow]):
         return balanced_positive_weights(counts, rows)
 
     def settings(self, encoding: Encoding, train: Sequence[LabelSetRow]) -> dict[str, Any]:
-        """The labels, the precision of their thresholds, and the longest input."""
         chosen = {"labels": list(encoding.labels), "label_precision": encoding.label_precision}
         return {**super().settings(encoding, train), **chosen}
 
     def tuning_columns(self, rows: Sequence[LabelSetRow]) -> tuple[Any, ...]:
-        """The texts, the labels, and the second texts of pairs."""
         texts, pairs = split_texts(rows)
         return texts, [row.labels for row in rows], pairs
 

@@ -45,7 +45,6 @@ class QuestionRows(TaskRows[Question]):
         }
 
     def tuning_columns(self, rows: Sequence[Question]) -> tuple[Any, ...]:
-        """The questions, their contexts, and all answers to each of them."""
         return [row.question for row in rows], [row.context for row in rows], [row.answers for row in rows]
 
     def records(self, rows: Sequence[Question], encoding: Encoding) -> Iterator[bytes]:

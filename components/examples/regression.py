@@ -24,7 +24,6 @@ class RegressionRows(TextRows):
         return [1]
 
     def check(self, splits: Mapping[str, Sequence[TextRow]]) -> None:
-        """Raises InputError if all numbers of validation or test rows are equal, or losses would overflow."""
         from keras_bert.core.target_scale import TOO_CLOSE, TargetScale, fit_float32
 
         require_different_numbers(splits)
@@ -43,7 +42,6 @@ class RegressionRows(TextRows):
                     )
 
     def settings(self, encoding: Encoding, train: Sequence[TextRow]) -> dict[str, Any]:
-        """Returns the maximum length, and the mean and standard deviation that the head standardizes numbers with."""
         from keras_bert.core.target_scale import TargetScale
 
         scale = TargetScale.of(float(row.label) for row in train)
@@ -70,7 +68,6 @@ class EmbeddingRows(TextRows):
         return []
 
     def check(self, splits: Mapping[str, Sequence[TextRow]]) -> None:
-        """Raises InputError if all numbers of validation or test rows are equal."""
         require_different_numbers(splits)
 
     def records(self, rows: Sequence[TextRow], encoding: Encoding) -> Iterator[bytes]:

@@ -42,7 +42,6 @@ class RerankingRows(TextRows):
                 )
 
     def records(self, rows: Sequence[TextRow], encoding: Encoding) -> Iterator[bytes]:
-        """One record a row; the records of a query follow one another."""
         from keras_bert.data.records import serialize
 
         lists = group_queries(rows)

@@ -79,7 +79,6 @@ class RetrievalRows(TaskRows[QueryRow]):
         return (row.query,)
 
     def check(self, splits: Mapping[str, Sequence[QueryRow]]) -> None:
-        """Raises InputError if a split has only one distinct passage."""
         for split, rows in splits.items():
             texts = SplitCorpus.of(rows).passages
             if len(texts) < 2:

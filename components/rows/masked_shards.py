@@ -77,7 +77,6 @@ class MaskShardFn(ThreadedFn):
         self.vocabulary = masking_vocabulary(self.tokenizer)
 
     def work(self, path: str) -> Iterator[Any]:
-        """Writes the rows of the shard at `path`."""
         write_shard(Path(path), self.tokenizer, self.vocabulary, self.job)
         report_unit(self.job.scratch, Path(path).name, self.job.shards, "masking shards")
         return iter(())

@@ -50,7 +50,6 @@ class ClassificationScoring(TaskScoring[TextRow]):
     def mistakes(
         self, rows: Sequence[TextRow], answers: Sequence[str], confidences: Sequence[float] | None
     ) -> Mistakes:
-        """Wrong labels, the most confident ones first."""
         sure = [None] * len(rows) if confidences is None else confidences
         wrong = [
             Mistake(displayed_texts(row), row.label, answer, value)
@@ -75,7 +74,6 @@ class ClassificationScoring(TaskScoring[TextRow]):
         return [most_likely_label(row.teacher.numbers, labels) for row in rows if row.teacher]
 
     def trivial(self, train: Sequence[TextRow], test: Sequence[TextRow]) -> tuple[str, list[str]]:
-        """Predicts the most frequent training label for every row."""
         return "majority class", [statistics.mode(row.label for row in train)] * len(test)
 
     def baselines(self, train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> Baselines:

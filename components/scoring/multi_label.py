@@ -48,11 +48,9 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
         return _NAMES
 
     def classes(self, labels: Sequence[str]) -> Sequence[str]:
-        """Of the decision about a label."""
         return _ABSENT, _PRESENT
 
     def answer(self, task: "Task", rows: Sequence[LabelSetRow]) -> list[LabelSetAnswer]:
-        """The labels of each row, and all probabilities before calibration."""
         from keras_bert.metrics.label_thresholds import label_probabilities
         from keras_bert.tasks.multi_label import MultiLabelClassification
 
@@ -93,7 +91,6 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
         return score_sets(truth, given, _stack_probabilities(answers, labels), labels)
 
     def given_answers(self, rows: Sequence[LabelSetRow], labels: Sequence[str]) -> list[LabelSetAnswer]:
-        """The labels with a probability of at least 0.5."""
         from keras_bert.metrics.label_thresholds import label_probabilities
 
         logits = np.array([row.teacher.numbers for row in rows if row.teacher])
@@ -102,7 +99,6 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
     def mistakes(
         self, rows: Sequence[LabelSetRow], answers: Sequence[LabelSetAnswer], confidences: Sequence[float] | None
     ) -> Mistakes:
-        """Rows with a label too many or too few, those with the most of them first."""
         wrong = []
         for row, answer in zip(rows, answers, strict=True):
             count = len(answer.labels.symmetric_difference(row.labels))
@@ -134,7 +130,6 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
         return set_statistics(metric, truth, given)
 
     def trivial(self, train: Sequence[LabelSetRow], test: Sequence[LabelSetRow]) -> tuple[str, list[LabelSetAnswer]]:
-        """Always the most frequent label of training."""
         counts = Counter(label for row in train for label in row.labels)
         commonest = max(sorted(counts), key=counts.__getitem__)
         shares = {label: count / len(train) for label, count in counts.items()}

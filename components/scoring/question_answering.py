@@ -67,7 +67,6 @@ class QuestionScoring(TaskScoring[Question]):
     def mistakes(
         self, rows: Sequence[Question], answers: Sequence[str], confidences: Sequence[float] | None
     ) -> Mistakes:
-        """Answers that are not exactly right, those with the least F1 first."""
         from keras_bert.metrics.squad import exact_match, f1
 
         wrong = []

@@ -45,7 +45,6 @@ class RegressionScoring(NumberScoring):
         return numbers
 
     def score(self, rows: Sequence[TextRow], answers: Sequence[float], labels: Sequence[str]) -> TaskScores:
-        """Those of `score_numbers` and of `keras_bert.metrics.regression`."""
         from keras_bert.metrics.regression import number_errors
 
         errors = number_errors(answers, [float(row.label) for row in rows])
@@ -84,7 +83,6 @@ class EmbeddingScoring(NumberScoring):
         return OF_NUMBERS
 
     def answer(self, task: "Task", rows: Sequence[TextRow]) -> list[float]:
-        """The similarity of each pair, as the task compares vectors."""
         from keras_bert.tasks.embedding import Embedding
 
         texts, seconds = split_texts(rows)
@@ -113,7 +111,6 @@ class EmbeddingScoring(NumberScoring):
         return "random order", [0.0] * len(test)
 
     def baselines(self, train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> Baselines:
-        """The cosine of TF-IDF vectors."""
         return {COSINE: lambda: cosines(train, test)}
 
 

@@ -37,7 +37,6 @@ class RerankingScoring(TaskScoring[TextRow]):
     output = "`logits`: float32 (batch, 1), the score"
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """nDCG@10 first, see `keras_bert.metrics.retrieval.score_list`."""
         return "ndcg_at_10", "mrr_at_10"
 
     def answer(self, task: "Task", rows: Sequence[TextRow]) -> list[float]:
@@ -51,11 +50,9 @@ class RerankingScoring(TaskScoring[TextRow]):
         return TaskScores({name: float(np.mean([scores[name] for scores in lists])) for name in self.metrics(labels)})
 
     def defines(self, metric: str, rows: Sequence[TextRow]) -> bool:
-        """Whether a query has passages of different relevance."""
         return self.count_units(rows) > 0
 
     def count_units(self, rows: Sequence[TextRow]) -> int:
-        """The number of queries whose passages differ in relevance."""
         return len(_lists(rows, [0.0] * len(rows)))
 
     def sample_measure(
@@ -85,7 +82,6 @@ class RerankingScoring(TaskScoring[TextRow]):
         return Mistakes("rank", worst_first(wrong), len(wrong), len(lists))
 
     def trivial(self, train: Sequence[TextRow], test: Sequence[TextRow]) -> tuple[str, list[float]]:
-        """A random order of the passages of each query."""
         return "random order", np.random.default_rng(0).random(len(test)).tolist()
 
     def baselines(self, train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> Baselines:

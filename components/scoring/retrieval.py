@@ -45,13 +45,11 @@ class RetrievalScoring(TaskScoring[QueryRow]):
     has_variants = True
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """nDCG@10 first, see `keras_bert.metrics.retrieval`."""
         from keras_bert.metrics.retrieval import METRICS
 
         return METRICS
 
     def texts(self, rows: Sequence[QueryRow]) -> tuple[list[str], list[str] | None]:
-        """Queries and the first passage of each."""
         return [row.query for row in rows], [row.passages[0] for row in rows]
 
     def answer(self, task: "Task", rows: Sequence[QueryRow]) -> list[Ranking]:
@@ -94,7 +92,6 @@ class RetrievalScoring(TaskScoring[QueryRow]):
         return Mistakes("rank", worst_first(wrong), len(wrong), len(rows))
 
     def trivial(self, train: Sequence[QueryRow], test: Sequence[QueryRow]) -> tuple[str, list[Ranking]]:
-        """A random order of the passages for each query."""
         corpus, chance = SplitCorpus.of(test), np.random.default_rng(0)
         passages = len(corpus.passages)
         return "random order", rank_rows(corpus, lambda part: chance.random((len(corpus.relevant[part]), passages)))

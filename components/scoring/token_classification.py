@@ -35,11 +35,9 @@ class TaggedScoring(TaskScoring[Sentence]):
     has_variants = True
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """F1 of entities first, or accuracy."""
         return _OF_ENTITIES if _are_entities(labels) else OF_LABELS
 
     def texts(self, rows: Sequence[Sentence]) -> tuple[list[str], None]:
-        """The words of each sentence, separated by blanks."""
         return [" ".join(row.words) for row in rows], None
 
     def answer(self, task: "Task", rows: Sequence[Sentence]) -> list[list[str]]:
@@ -102,7 +100,6 @@ class TaggedScoring(TaskScoring[Sentence]):
     def mistakes(
         self, rows: Sequence[Sentence], answers: Sequence[Sequence[str]], confidences: Sequence[float] | None
     ) -> Mistakes:
-        """Sentences with a wrong tag, those with the most of them first."""
         wrong = []
         for row, tags in zip(rows, answers, strict=True):
             count = sum(true != got for true, got in zip(row.tags, tags, strict=True))

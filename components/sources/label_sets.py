@@ -117,7 +117,6 @@ class LabelSetSource(FilesWithTeacherAnswers):
         return {self.text: row.text, **second, **{label: int(label in row.labels) for label in self.label_columns}}
 
     def describe(self, splits: Mapping[str, Sequence[Any]]) -> list[str]:
-        """Warns of labels that all training rows have."""
         shared = set.intersection(*(set(row.labels) for row in splits["train"]))
         return [
             f"all training rows have the label {label!r}, which tells the model nothing" for label in sorted(shared)
@@ -133,7 +132,6 @@ class LabelSetSource(FilesWithTeacherAnswers):
         return (self.text, *second, *(self.label_columns or (self.label,)))
 
     def own_labels(self, record: Record) -> Collection[str]:
-        """The labels of a row, or all of `label_columns`."""
         if self.label_columns is not None:
             return self.label_columns
         value = record.cells.get(self.label)

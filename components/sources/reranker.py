@@ -28,7 +28,6 @@ class Reranker(Checkpoint):
         return not self.is_own and (self.folder() / TASK_FILE).is_file()
 
     def check(self) -> None:
-        """Checks that the files exist, and the kind of a task that this library saved."""
         from keras_bert.tasks.registry import read_settings
 
         folder = self.folder()

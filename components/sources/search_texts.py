@@ -26,12 +26,10 @@ class SearchTexts(TextSource):
     max_megabytes: pydantic.PositiveFloat = 50.0
 
     def check(self) -> None:
-        """Checks the files, see `TextSource.check`."""
         if self.path:
             super().check()
 
     def digests(self) -> dict[str, str]:
-        """The files with their digests; raises as `TextSource.digests`."""
         return super().digests() if self.path else {}
 
 

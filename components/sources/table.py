@@ -1,7 +1,7 @@
 """Labelled rows from tables with named columns: texts or pairs, with labels or numbers."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Literal, NamedTuple, Self
 
@@ -81,7 +81,6 @@ class TableSource(FilesWithTeacherAnswers):
 
     @property
     def label_unit(self) -> Literal["text"] | None:
-        """A text; None where the labels are numbers."""
         return None if self.task in _NUMERIC_TASKS else "text"
 
     def read_splits(self, kept: KeptColumns) -> NotedSplits:
@@ -161,7 +160,6 @@ class TableSource(FilesWithTeacherAnswers):
         return read_table(path, (*self._required_columns(), *columns), has_cells=has_cells or self.has_teacher_answers)
 
     def own_labels(self, record: Record) -> Collection[str]:
-        """The label of a row, if it has one."""
         label = record.cells.get(self.label)
         is_name = self.label_unit is not None and not is_missing(label)
         return [as_text(label, record.where, self.label).strip()] if is_name else []

@@ -131,7 +131,6 @@ class SentenceSource(FilesWithTeacherAnswers):
         return splits
 
     def read_splits(self, kept: KeptColumns) -> SentenceSplits:
-        """See `LabelledFiles.splits`; entities are in BIO."""
         label_names, read = list[str](), dict[str, list[_ReadSentence]]()
         if self.has_teacher_answers:
             for file in (file for path in self.paths().values() for file in self._files(path)):
@@ -227,7 +226,6 @@ class SentenceSource(FilesWithTeacherAnswers):
         return {self.words: list(row.words), self.tags: list(row.tags)}
 
     def own_labels(self, record: Record) -> Collection[str]:
-        """The tags of a row; empty if it has no tags of its own."""
         tags = record.cells.get(self.tags)
         return () if is_missing(tags) else _split(tags, record.where, self.tags)
 

@@ -61,7 +61,6 @@ class TextTagger(_TextTask, TokenClassification):
     """Token classification on a file with text as input; tags are at the first token of each word."""
 
     def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> list[list[Entity]]:
-        """The entities of each text, which is truncated to `max_length` tokens."""
         texts = as_texts("texts", texts)
         rows = zip(texts, self._rows(texts), strict=True)
         return [decode(text, tags, likely, starts, ends) for text, (tags, likely, starts, ends) in rows]
@@ -89,7 +88,6 @@ class TextQuestionAnswering(_TextTask, QuestionAnswering):
     """Question answering on a file with text as input; each context is truncated to one window."""
 
     def predict(self, questions: Sequence[str], contexts: Sequence[str], *, batch_size: int = 32) -> list[Answer]:
-        """The answer to each question from its context."""
         questions, contexts = as_texts("questions", questions), as_texts("contexts", contexts)
         check_same_length("questions", questions, "contexts", contexts)
         outputs = self.model(questions, contexts)

@@ -65,7 +65,6 @@ class EncoderBlock(TransformerBlock):
         self._build_after_attention(inputs_shape)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments; the configuration makes the sublayers."""
         config = super().get_config()
         return {name: value for name, value in config.items() if name not in ("attention", "feed_forward")}
 

@@ -230,7 +230,6 @@ class MaskedTokenTransform(PredictionHead):
     """
 
     def build(self, inputs_shape: tuple[int | None, ...], mask_positions_shape: Any = None) -> None:
-        """Makes W (hidden, units); `units` is the width of the token embedding."""
         super().build(inputs_shape)
 
     def call(self, inputs: Tensor, mask_positions: Tensor) -> Tensor:  # type: ignore[override]

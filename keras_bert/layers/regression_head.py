@@ -21,7 +21,6 @@ class RegressionHead(Dense):
     """
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Makes W (inputs, units), b (units,), and the scale: mean 0 and standard deviation 1."""
         super().build(input_shape)
         self.mean = self._add_scalar("mean", "zeros")
         self.standard_deviation = self._add_scalar("standard_deviation", "ones")

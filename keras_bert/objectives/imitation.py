@@ -100,7 +100,6 @@ class Attentions(ImitationLoss):
         return sum(ops.sum(score_difference(*pair) * token_pairs(mask)) for pair in pairs)
 
     def weight(self, mask: Tensor) -> Tensor:
-        """The number of pairs of tokens."""
         return ops.sum(token_pairs(mask))
 
 
@@ -206,7 +205,6 @@ class Similarities(ImitationLoss):
         return ops.sum(ops.square(similarity_matrix(student.states[0]) - similarity_matrix(teacher.states[0])))
 
     def weight(self, mask: Tensor) -> Tensor:
-        """The number of pairs of texts, including the pairs of a text with itself."""
         return ops.square(ops.sum(ops.ones_like(mask[:, 0])))
 
 
@@ -230,5 +228,4 @@ class Vectors(ImitationLoss):
         return ops.sum(1.0 - cosines(student.states[0], teacher.states[0]))
 
     def weight(self, mask: Tensor) -> Tensor:
-        """The number of texts."""
         return ops.sum(ops.ones_like(mask[:, 0]))

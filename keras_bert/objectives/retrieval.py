@@ -133,7 +133,6 @@ class RetrievalObjective(TaskObjective):
         raise ValueError("RetrievalObjective has no labels that a teacher could give to a query without a passage")
 
     def loss_weights(self, batch: Batch) -> Tensor:
-        """1 for each query, or for each triplet."""
         return row_weights(batch["negative_group" if self.contrast.loss == "triplet" else "passage_group"])
 
     def _score_distances(self, vectors: _Vectors, target: Tensor, batch: Batch, temperature: float) -> Tensor:

@@ -260,7 +260,6 @@ class QuestionAnsweringObjective(TaskObjective):
     padding_output: ClassVar[float] = MASK_BIAS
 
     def loss_weights(self, batch: Batch) -> Tensor:
-        """1 for each window."""
         return row_weights(batch["positions"][:, 0])
 
     def losses(self, outputs: Tensor, batch: Batch) -> Tensor:

@@ -90,7 +90,6 @@ class MultiLabelClassification(TextClassifier):
         return {**super().settings(), "thresholds": list(self.thresholds), "label_precision": self.label_precision}
 
     def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
-        """The share of the labels about which two models decide alike, row by row."""
         return np.asarray((self.decide(reference) == self.decide(candidate)).mean(axis=-1))
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
@@ -105,7 +104,6 @@ class MultiLabelClassification(TextClassifier):
         return keras.losses.BinaryCrossentropy(from_logits=True)
 
     def metrics(self) -> list[keras.metrics.Metric]:
-        """The F1 of all decisions together, each label with the threshold 0.5."""
         from keras_bert.metrics.accuracy import MicroF1
 
         return [MicroF1()]
@@ -166,7 +164,6 @@ class MultiLabelClassification(TextClassifier):
         self.thresholds = choose_thresholds(label_probabilities(logits), flags, self.label_precision)
 
     def tune(self, texts: Sequence[str], labels: Sequence[Sequence[str]], pairs: Sequence[str] | None = None) -> None:
-        """Sets `thresholds` by `choose_thresholds`."""
         self.choose_thresholds(np.stack(list(self.outputs(texts, pairs))), labels)
 
     def predict(
@@ -187,7 +184,6 @@ class MultiLabelClassification(TextClassifier):
         return {"labels": list[str], "probabilities": list[Prediction]}
 
     def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
-        """The values of `answer_columns` for each text, the most probable label first."""
         for ranked in map(self.rank, self.outputs(texts, seconds)):
             yield [answer.label for answer, given in ranked if given], [answer for answer, _ in ranked]
 

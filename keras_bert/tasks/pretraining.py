@@ -64,14 +64,12 @@ class Pretraining(Task):
         next_sentence: bool = False,
         mask_decoder: bool = False,
     ) -> Self:
-        """New heads on an encoder, see `build_pretraining`."""
         from keras_bert.models.pretraining import build_pretraining
 
         model = build_pretraining(encoder, next_sentence=next_sentence, mask_decoder=mask_decoder)
         return cls(model, tokenizer, max_length=max_length)
 
     def head(self) -> dict[str, Any]:
-        """Whether the model has a head for the next sentence, and a mask decoder."""
         from keras_bert.models.encoder import has_layer
         from keras_bert.models.pretraining import POSITIONS
 
@@ -87,7 +85,6 @@ class Pretraining(Task):
         return {"masked_tokens": labelled_cross_entropy()}
 
     def metrics(self) -> Any:
-        """The share of masked tokens that are predicted right."""
         from keras_bert.metrics.accuracy import LabelledAccuracy
 
         return {"masked_tokens": [LabelledAccuracy()]}

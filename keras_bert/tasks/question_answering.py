@@ -191,7 +191,6 @@ class QuestionAnswering(Task):
         dropout: float = 0.0,
         **settings: Any,
     ) -> Self:
-        """A new span classifier on an encoder, see `build_span_classifier`; `settings` are those of the constructor."""
         model = build_span_classifier(
             encoder, dropout=dropout, separator=tokenizer.sep_id, question_tokens=max_query_length + 1
         )
@@ -385,7 +384,6 @@ class QuestionAnswering(Task):
         return {"answer": str, "start": int, "end": int, "probability": float}
 
     def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
-        """The values of `answer_columns` for each question and its context, one of the second texts."""
         if seconds is None:
             raise ValueError("contexts must be given, one for each question, got none")
         for answer in self.predict(texts, seconds):

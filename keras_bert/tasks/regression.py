@@ -128,7 +128,6 @@ class Regression(Task):
         return self._head.scale
 
     def head(self) -> dict[str, Any]:
-        """How the text becomes one vector, and that a number."""
         return {"pooling": pooling_of(self.model), **self.scale._asdict()}
 
     def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
@@ -177,11 +176,6 @@ class Regression(Task):
         return self.encode(texts, pairs), as_numbers("values", values)
 
     def start_scale(self, labels: Array, rows: Mapping[str, Array] | None = None) -> None:
-        """See `Task.start_scale`.
-
-        A checkpoint's head keeps its numbers if they are nearer to the labels than the mean of the labels is. Else they
-        have another unit: they get the mean and the standard deviation of the labels.
-        """
         if not is_keras_model(self.model):
             return
         scale, head = TargetScale.of(labels.ravel().tolist()), self._head

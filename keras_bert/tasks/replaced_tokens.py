@@ -60,7 +60,6 @@ class ReplacedTokens(Task):
 
     @classmethod
     def build(cls, encoder: keras.Model, tokenizer: BaseTokenizer, *, max_length: int = 128) -> Self:
-        """A new head on an encoder, see `build_replaced_tokens`."""
         from keras_bert.models.replaced_tokens import build_replaced_tokens
 
         return cls(build_replaced_tokens(encoder), tokenizer, max_length=max_length)

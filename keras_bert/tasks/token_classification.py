@@ -111,7 +111,6 @@ class TokenClassification(Task):
         max_length: int = 128,
         dropout: float = 0.1,
     ) -> Self:
-        """A new tagger on an encoder, see `build_tagger`."""
         model = build_tagger(encoder, len(labels), dropout=dropout)
         task = cls(model, tokenizer, labels=labels, max_length=max_length)
         return task._with_drawn_weights(encoder)

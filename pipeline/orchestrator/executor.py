@@ -105,17 +105,14 @@ class ForkedChild(Child):
         self._has_ended = True
 
     def terminate(self) -> None:
-        """Requests that the child saves a checkpoint and ends, without waiting for it."""
         if self._process.pid is not None and self._process.is_alive():
             self._process.terminate()
             signal_group(self._process.pid, signal.SIGTERM)
 
     def waitables(self) -> list[Any]:
-        """The connection to the child, and its end."""
         return [self._connection, self._process.sentinel]
 
     def receive(self, ready: Sequence[Any]) -> Outcome | None:
-        """Handles a message or the end of the child; returns the outcome once it is known, else None."""
         self._watcher.tick()
         if self._connection in ready:
             with contextlib.suppress(EOFError, OSError):

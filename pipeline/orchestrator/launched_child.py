@@ -93,11 +93,9 @@ class LaunchedChild(Child):
             signal_group(self._process.pid, signal.SIGTERM)
 
     def waitables(self) -> list[Any]:
-        """None: messages are polled."""
         return []
 
     def receive(self, ready: Sequence[Any]) -> Outcome | None:
-        """Reads messages; returns the outcome once it is known, else None."""
         self._watcher.tick()
         code = self._process.poll()
         beat = self._mailbox.read_process_beat()

@@ -140,15 +140,12 @@ class Terminal(Observer):
         self._width = max(map(len, names))
 
     def estimated(self, estimate: Estimate) -> None:
-        """Prints how long the run may take."""
         self.say(describe_estimate(estimate, self._guess_seconds))
 
     def step(self, name: str, expected: float | None, record: Path) -> StepLine:
-        """The line of a step that is about to run."""
         return StepLine(self._console, self._title(name), expected, self._running)
 
     def finished(self, name: str, state: StepState, seconds: float) -> None:
-        """The last line of a step: `cached`, or how long it took."""
         took = format_seconds(seconds)
         results = {"ran": took, "failed": f"failed after {took}", "refused": f"refused after {took}"}
         self.say(f"{self._title(name)}  {results.get(state, state)}")

@@ -47,7 +47,6 @@ class ProbesCapability(Capability[SentenceSource]):
     paths = ("train", "validation", "test")
 
     def check_rows(self, table: SentenceSource, source: AnySource, splits: Mapping[str, Sequence[Any]]) -> None:
-        """Raises InputError where the sentences cannot be used."""
         with prefixed_errors("probes: "):
             table.check()
 

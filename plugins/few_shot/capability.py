@@ -61,7 +61,6 @@ class FewShotCapability(Capability[FewShot]):
     )
 
     def check_tables(self, table: FewShot, settings: Settings) -> None:
-        """Raises InputError if the task is not supported, or another setting contradicts few-shot fine-tuning."""
         source = settings.examples
         assert source is not None
         if source.task not in PAIRED_TASKS:
@@ -82,7 +81,6 @@ class FewShotCapability(Capability[FewShot]):
                 raise InputError(f"{name}.probabilities must {rule}")
 
     def check_rows(self, table: FewShot, source: AnySource, splits: Mapping[str, Sequence[Any]]) -> None:
-        """Raises InputError if no two training rows have a label in common."""
         if table.pairs:
             check_pairable(TASK_ROWS[source.task], splits["train"])
 

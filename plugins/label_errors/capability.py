@@ -61,7 +61,6 @@ class LabelErrorCapability(Capability[LabelErrorSearch]):
             )
 
     def check_rows(self, table: LabelErrorSearch, source: AnySource, splits: Mapping[str, Sequence[Any]]) -> None:
-        """Raises InputError where a label has too few rows."""
         check_folds(splits["train"], TASK_ROWS[source.task], table.folds)
 
     def count_teachers(self, table: LabelErrorSearch) -> int:
@@ -93,10 +92,8 @@ class LabelErrorCapability(Capability[LabelErrorSearch]):
         return [find_label_errors(rows=rows, origins=origins, probabilities=scored, source=columns, search=table)]
 
     def summarize(self, output: LabelErrors) -> str:
-        """The number of likely wrong labels, and where the table is."""
         report, table = output.read(), display_path(output.file(output.table))
         return f"label errors: {report.errors} of {report.rows} training rows are likely wrong: {table}"
 
     def read(self, output: LabelErrors, draw: Draw) -> LabelErrorSection:
-        """The rows, and the name of the table."""
         return LabelErrorSection(output.read(), output.table)

@@ -19,7 +19,6 @@ class ObjectStorageRoots(RemoteRoots):
     """Roots below an address of object storage, as `s3://bucket/prefix`."""
 
     def open_mirror(self, address: str) -> Path:
-        """The folder that mirrors an address, which is made if necessary."""
         return open_mirror(address)
 
     def holds_root(self, address: str) -> bool:
@@ -27,7 +26,6 @@ class ObjectStorageRoots(RemoteRoots):
         return check_format(ObjectStore(address, tries=2))
 
     def open_store(self, root: Path, *, create: bool, is_shared: bool) -> RemoteStore:
-        """The store of a mirror, updated from the log at its address."""
         return RemoteStore(root, create=create, is_shared=is_shared)
 
     def find_garbage(self, store: RootStore, root: Path, keep: int) -> Garbage:

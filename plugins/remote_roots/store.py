@@ -159,7 +159,6 @@ class RemoteStore(RootStore):
         self._record(execution, inputs, ingredients, reused=outputs or {})
 
     def forget(self, paths: Iterable[str]) -> None:
-        """Records that artifacts were removed, for all machines."""
         numbers = [
             number
             for path in paths
@@ -170,13 +169,11 @@ class RemoteStore(RootStore):
             self._apply(LogEntry(self._log.forget(content), 0, "", content))
 
     def find(self, key: str) -> dict[str, StoredArtifact] | None:
-        """The outputs by name of the newest execution that ran with this key; None if there is none."""
         outputs = super().find(key)
         self._newest[key] = _newest_output(outputs)
         return outputs
 
     def claim(self, key: str, step: str, inputs: Iterable[StoredArtifact]) -> str | None:
-        """Takes the lease of a step."""
         assert self._leases is not None, "only a run claims steps"
         lease = self._leases.claim(key, step, [*map(place_of, inputs)])
         if lease is not None:
@@ -221,7 +218,6 @@ class RemoteStore(RootStore):
             raise self._damaged(stored)
 
     def read_file(self, stored: StoredArtifact, name: str) -> bytes:
-        """The content of one file of an artifact at the address."""
         content = self.objects.read(f"{place_of(stored)}/{name}")
         if content is None:
             raise self._damaged(stored)

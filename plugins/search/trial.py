@@ -42,7 +42,6 @@ class TrialObserver(Observer):
         return TrialWatcher(watcher, record, self._on_validations) if name == self._training else watcher
 
     def finished(self, name: str, state: StepState, seconds: float) -> None:
-        """A step finished; those that trials share are cached."""
         if state != "cached":
             self._observer.finished(name, state, seconds)
 

@@ -145,7 +145,6 @@ class DeBERTaAttention(ConfiguredAttention):
     def build(  # type: ignore[override]
         self, inputs_shape: Any, attention_bias_shape: Any, relative_shape: Any
     ) -> None:
-        """Makes the projections, each (hidden, hidden), and separate ones of positions if they are not shared."""
         self.head_size = self.config.head_size
         for name in ("query", "key", "value", "output_projection"):
             self._add_projection(name, self.variant.key_bias or name != "key")
@@ -224,7 +223,6 @@ class DeBERTaBlock(EncoderBlock):
         super().__init__(config, DeBERTaAttention(config, name="attention", dtype=kwargs.get("dtype")), **kwargs)
 
     def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any, relative_shape: Any) -> None:  # type: ignore[override]
-        """Builds the sublayers for inputs (batch, length, hidden)."""
         self.attention.build(inputs_shape, attention_bias_shape, relative_shape)
         self._build_after_attention(inputs_shape)
 

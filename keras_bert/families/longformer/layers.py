@@ -195,7 +195,6 @@ class LongformerBlock(EncoderBlock):
         self.index = index
 
     def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any, global_tokens_shape: Any) -> None:  # type: ignore[override]
-        """Builds the sublayers for inputs (batch, length, hidden)."""
         self.attention.build(inputs_shape, attention_bias_shape, global_tokens_shape)
         self._build_after_attention(inputs_shape)
 

@@ -139,7 +139,6 @@ class GatedFeedForward(FeedForward):
             setattr(self, name, dense)
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
-        """(batch, length, hidden) -> (batch, length, hidden)."""
         first, gate = ops.split(self.intermediate(inputs), 2, axis=-1)
         gated = self.activation_tap(ops.multiply(ACTIVATIONS[self.activation](first), gate), training)
         return self.output_projection(self.dropout(gated, training=training))
