@@ -29,11 +29,6 @@ def open_task(place: Path, prompt: str | None = None, vectors: str | None = None
             default of the task.
         vectors: the code of vectors in tables, `float32`, `int8` or `binary`, see `Embedding.vector_code`; likewise.
         words: whether a tagger gives each word its tag, see `TokenClassification.answers_words`.
-
-    Raises:
-        FileNotFoundError: there is no model.
-        InputError: the task has no prompts, vectors or tags of words, and one of them is given.
-        ValueError: a file is damaged.
     """
     from keras_bert.export import bundle
     from keras_bert.tasks import registry

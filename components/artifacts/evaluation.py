@@ -140,12 +140,7 @@ class Metrics:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """The metrics of a `metrics.json`, of an evaluation or of a pushed version.
-
-        Raises:
-            KeyError: there is no `models`.
-            TypeError: another field is missing or unknown.
-        """
+        """The metrics of a `metrics.json`, of an evaluation or of a pushed version."""
         models = {name: MeasuredModel.from_json(model) for name, model in content["models"].items()}
         validation = _spreads_from_json(content.get("validation", {}))
         slices = tuple(SliceScore(**one) for one in content.get("slices", ()))

@@ -179,12 +179,6 @@ def run_over(
 
     Returns:
         The transforms' counters by name; empty if the runner has none. A bundle that ran twice may count twice.
-
-    Raises:
-        InputError: Beam has no such runner or option, a server that the options name does not answer, or a worker has
-            another version of this project.
-        ConnectionError: a remote runner lost a worker and did not recover.
-        RuntimeError: the pipeline failed.
     """
     import apache_beam as beam_sdk
 
@@ -219,10 +213,6 @@ def _run_watched(pipeline: Any) -> Any:
     """Runs a pipeline and fails when a worker process ends; the local runner would wait for its answer forever.
 
     A worker that cannot write its error to a log on a full disk sends no answer, either.
-
-    Raises:
-        OSError: the disk of the log is full.
-        RuntimeError: a worker ended, or the pipeline failed.
     """
     ends: queue.SimpleQueue[Any] = queue.SimpleQueue()
 

@@ -175,10 +175,6 @@ class RecordArtifact(Artifact, Generic[R]):
 
 
 def open_artifact(folder: Path, kind: str) -> Artifact:
-    """The artifact in a folder, by the name of its type: its class need not be imported.
-
-    Raises:
-        OSError, ValueError, KeyError, TypeError: the manifest cannot be read.
-    """
+    """The artifact in a folder, by the name of its type: its class need not be imported."""
     version = json.loads((folder / MANIFEST).read_text())["format_version"]
     return type(kind, (Artifact,), {"format_version": version})(folder)

@@ -51,11 +51,7 @@ def outside_data(value: Any) -> dict[str, str]:
 
 
 def canonical(value: Any) -> Any:
-    """A parameter as JSON values, the same for equal parameters in any process.
-
-    Raises:
-        TypeError: the value has no canonical form.
-    """
+    """A parameter as JSON values, the same for equal parameters in any process."""
     if isinstance(value, Source):
         return {"type": type(value).__name__, "fingerprint": value.fingerprint()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

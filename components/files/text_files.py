@@ -38,12 +38,7 @@ def extension(file: str) -> str:
 
 
 def find_file_system(address: str) -> tuple[Any, str]:
-    """The file system of fsspec that serves an address, and the path there.
-
-    Raises:
-        ImportError: the library of the file system is not installed.
-        ValueError: no file system has this scheme.
-    """
+    """The file system of fsspec that serves an address, and the path there."""
     from fsspec.core import url_to_fs
 
     system, path = url_to_fs(address)

@@ -14,11 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 def load_kinds() -> dict[str, type[Accelerator]]:
-    """The kinds of accelerators by their names as plug-ins.
-
-    Raises:
-        AcceleratorError: there is none.
-    """
+    """The kinds of accelerators by their names as plug-ins."""
     kinds = {name: entry.load() for name, entry in find_plugins("accelerators").items()}
     if not kinds:
         raise AcceleratorError(

@@ -73,11 +73,7 @@ class Adapter:
         return any(part in self._head_parts for layer in model._flatten_layers() for part in _parts_of(layer))
 
     def attach(self) -> None:
-        """Attaches the adapter until `detach`: all models on the encoder run, and train, with it.
-
-        Raises:
-            ValueError: another adapter is attached to the encoder, or this one was merged into it.
-        """
+        """Attaches the adapter until `detach`: all models on the encoder run, and train, with it."""
         check_free(self._model, self)
         self._attachments.exchange(self)
 
@@ -108,12 +104,7 @@ class Adapter:
         return isinstance(self.adaptation, Lora | Bias)
 
     def merge(self) -> None:
-        """Adds the adapter to the encoder's weights, permanently.
-
-        Raises:
-            ValueError: no weights of the encoder can hold it, another adapter belongs to the encoder as it is, or the
-                encoder was quantized.
-        """
+        """Adds the adapter to the encoder's weights, permanently."""
         self._check_mergeable()
         self.drop()
         with self._attachments.using(None):

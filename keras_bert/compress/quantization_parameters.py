@@ -42,11 +42,7 @@ def quantized_activations(model: keras.Model, quantization: QuantizationParamete
 
 
 def read_quantization(folder: str | os.PathLike[str]) -> QuantizationParameters | None:
-    """Reads the parameters that `QuantizationParameters.save` wrote; None for a float model, which has no such file.
-
-    Raises:
-        ValueError: the file is damaged.
-    """
+    """Reads the parameters that `QuantizationParameters.save` wrote; None for a float model, which has no such file."""
     path = Path(folder) / QUANTIZATION_FILE
     if not path.is_file():
         return None

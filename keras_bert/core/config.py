@@ -161,10 +161,6 @@ class EncoderConfig(EncoderShape):
 
         A variant is read as the imported subclass of `Variant` with its `kind`; `keras_bert.families.registry` imports
         all of them.
-
-        Raises:
-            ValueError: a field breaks a rule, or no variant has this kind.
-            TypeError: the configuration or its variant has no such field.
         """
         fields = content.get("variant")
         if fields is None:

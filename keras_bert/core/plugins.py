@@ -31,11 +31,7 @@ def _has_package(module: str) -> bool:
 
 
 def load_plugin(kind: str, name: str, field: str) -> Any:
-    """The object of a plug-in that a user names in a field.
-
-    Raises:
-        ValueError: no package that is installed has such a plug-in.
-    """
+    """The object of a plug-in that a user names in a field."""
     plugins = find_plugins(kind)
     if name not in plugins:
         names = ", ".join(sorted(plugins)) or "none"

@@ -52,9 +52,6 @@ def rescored_scores(queries: Array, codes: Array, *, candidates: int = 100) -> A
     The nearest candidates by Hamming distance are rescored by the dot product of the query with the bits as 1 and -1
     (Yamada et al. 2021, section 3.2). All other passages rank behind them by distance. Scores of different queries are
     not comparable.
-
-    Raises:
-        ValueError: the width of the codes differs from that of the queries.
     """
     distances = hamming_distances(binary_codes(queries), codes)
     width = queries.shape[1]

@@ -26,9 +26,6 @@ def neighbouring_pairs(
     Returns:
         The first and the second texts of the new pairs.
 
-    Raises:
-        ValueError: the count is not from 1 to 8.
-
     Examples:
         >>> rows = ["a red car", "a blue car"], ["the red car", "the blue car"]
         >>> neighbouring_pairs(*rows, count=1)

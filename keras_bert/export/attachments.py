@@ -89,11 +89,7 @@ def check_integrity(path: str | os.PathLike[str]) -> None:
 
 
 def read_attachments(path: str | os.PathLike[str]) -> dict[str, bytes]:
-    """Reads the files that are attached to a model's file; returns their contents by name.
-
-    Raises:
-        ValueError: the model's file or an attached file is damaged.
-    """
+    """Reads the files that are attached to a model's file; returns their contents by name."""
     attached = _read_entries(Path(path))
     for entry in [name for name in attached if name.startswith(_SUMS)]:
         for line in attached.pop(entry).decode(errors="replace").splitlines():

@@ -43,9 +43,6 @@ def export_mediapipe(
 
     The task is a classifier of single texts or an embedding. Without `quantization` the file is a float file; `rows`
     are those of `export_quantized`.
-
-    Raises:
-        ValueError: MediaPipe has no such task, makes other token ids, or cannot read a label.
     """
     network, labels, output = task.network(), list(task.labels), task.output_name
     if labels:

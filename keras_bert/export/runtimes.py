@@ -264,11 +264,7 @@ class SavedModel:
 
 
 def load_saved_model(path: str | os.PathLike[str]) -> Any:
-    """Loads the SavedModel of a `saved_model.pb`, as `tf.saved_model.load` does.
-
-    Raises:
-        ValueError: the SavedModel is damaged, or has operations that no export has.
-    """
+    """Loads the SavedModel of a `saved_model.pb`, as `tf.saved_model.load` does."""
     import tensorflow as tf
     import tensorflow_text  # noqa: F401, registers its operations
 

@@ -28,11 +28,7 @@ _READ_TABLE = "InitializeTableFromTextFileV2"
 
 
 def check_operations(saved_model: bytes) -> None:
-    """Checks that a `saved_model.pb` holds only operations of our exports, and opens only files of its folder.
-
-    Raises:
-        ValueError: it does not.
-    """
+    """Checks that a `saved_model.pb` holds only operations of our exports, and opens only files of its folder."""
     from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
     graphs = SavedModel.FromString(saved_model).meta_graphs

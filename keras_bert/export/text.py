@@ -29,9 +29,6 @@ def export_text(task: Task, path: str | os.PathLike[str], quantization: Quantiza
 
     Token classification has two more outputs, `starts` and `ends`, int32 (1, length): the offsets of each word in the
     text, at the word's first token, and -1 at other tokens. Question answering has them for each token of the context.
-
-    Raises:
-        ValueError: the tokenizer is not WordPiece, or the recipe quantizes all activations.
     """
     network, lengths = task.network(), (task.max_length,)
     export_quantized(network, path, lengths, quantization, output=task.output_name, text=text_inputs(task))

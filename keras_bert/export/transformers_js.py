@@ -41,9 +41,6 @@ def export_transformers_js(task: Task, folder: Path, opset: int = OPSET, ranges:
     The outputs are float32: `logits`; for question answering `start_logits` and `end_logits` (batch, length); for
     embeddings `last_hidden_state` (batch, length, width) and `sentence_embedding` (batch, width). Equal tasks give
     equal bytes.
-
-    Raises:
-        ValueError: transformers.js does not support the task's inputs, or the graph cannot be converted to float16.
     """
     (folder / WEB_FILE).parent.mkdir(parents=True)
     write_description(task, folder / WEB_FOLDER)

@@ -151,12 +151,7 @@ def _read_task(folder: Path, max_length: int | None = None) -> Task:
 
 
 def read_model(folder: str | os.PathLike[str]) -> keras.Model:
-    """Reads the Keras model of a checkpoint without its tokenizer; needs no TensorFlow.
-
-    Raises:
-        FileNotFoundError: see `from_hugging_face`.
-        ValueError: see `from_hugging_face`.
-    """
+    """Reads the Keras model of a checkpoint without its tokenizer; needs no TensorFlow."""
     root = find_checkpoint(folder)
     folder = transformer_folder(root)
     return _read_model(folder, *hugging_face_config.read_config(folder, root), root)[0]

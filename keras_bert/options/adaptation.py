@@ -88,11 +88,6 @@ Adaptation = Annotated[Lora | Adapters | Prompt | Bias, pydantic.Field(discrimin
 
 
 def read_adaptation(content: Mapping[str, Any]) -> Adaptation:
-    """The adaptation with the given plain values, one of which is `kind`.
-
-    Raises:
-        FieldError: no adaptation has this kind, or a field breaks a rule of its kind.
-        TypeError: a field is missing, or the kind does not have it.
-    """
+    """The adaptation with the given plain values, one of which is `kind`."""
     adaptation: Adaptation = read_json(Adaptation, content, "Adaptation")  # type: ignore[arg-type]
     return adaptation

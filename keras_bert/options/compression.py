@@ -51,15 +51,7 @@ class Student:
         return self
 
     def config(self, teacher: EncoderConfig, max_length: int) -> EncoderConfig:
-        """The configuration of the student.
-
-        Args:
-            teacher: the configuration of the teacher.
-            max_length: maximum number of tokens of the student's inputs.
-
-        Raises:
-            FieldError: the sizes together break a rule of `EncoderConfig`.
-        """
+        """The configuration of the student."""
         sizes = self._sizes()
         if self.hidden_size is not None:
             sizes["attention_size"] = None
@@ -173,10 +165,6 @@ class StateImitation:
     def check_layers(self, student: int, teacher: int) -> None:
         """Checks `layer_map` and `teacher_layer` for the depths of two encoders.
 
-        Args:
-            student: number of blocks of the student.
-            teacher: number of blocks of the teacher.
-
         Raises:
             FieldError: the teacher lacks a block, or the student has more blocks and there is no `layer_map`.
         """
@@ -200,16 +188,7 @@ class StateImitation:
         check("Imitation", "relation_kind", valid, rule, self.relation_kind)
 
     def check_widths(self, student: int, teacher: int, heads: int) -> None:
-        """Checks that the widths of queries can be divided into the heads of relations.
-
-        Args:
-            student: width of the student's queries, keys and values, all heads together.
-            teacher: width of the teacher's queries, keys and values, all heads together.
-            heads: number of the teacher's heads.
-
-        Raises:
-            FieldError: the number of heads does not divide both widths.
-        """
+        """Checks that the widths of queries can be divided into the heads of relations."""
         if not self.relations or self.relation_kind != "query_key_value":
             return
         relation_heads = self.relation_heads or heads

@@ -118,12 +118,7 @@ class Generator:
     weight: pydantic.PositiveFloat = 50.0
 
     def config(self, discriminator: EncoderConfig) -> EncoderConfig:
-        """The configuration of the generator's encoder beside a discriminator.
-
-        Raises:
-            FieldError: the generator would be larger than the discriminator, or its sizes break a rule of
-                `EncoderConfig`.
-        """
+        """The configuration of the generator's encoder beside a discriminator."""
         rank = discriminator.embedding_rank
         check("EncoderConfig", "embedding_rank", rank is None, "be left out with a generator", rank)
         share = self.size if self.hidden_size is None else self.hidden_size / discriminator.hidden_size

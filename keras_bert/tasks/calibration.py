@@ -35,11 +35,7 @@ def read_calibration(file: Path) -> Calibration:
 
 
 def calibration_of(table: Any, file: Path) -> Calibration:
-    """The calibration that a file holds under this name; that which changes nothing for None.
-
-    Raises:
-        ValueError: it holds anything but a positive temperature and a threshold of at least 0.
-    """
+    """The calibration that a file holds under this name; that which changes nothing for None."""
     table = {} if table is None else table
     fields = Calibration._fields if isinstance(table, dict) else ()
     numbers = {name: table[name] for name in fields if table.get(name) is not None}

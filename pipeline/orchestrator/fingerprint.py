@@ -87,9 +87,6 @@ def find_code(component: Component, first_party: Sequence[str] = FIRST_PARTY) ->
     Comments, docstrings, layout, pages (`.md`) and imports under `TYPE_CHECKING` do not count. Imports inside
     functions, plug-ins of a kind that is asked for, and data files in packages do. Imports by a computed name
     (`importlib.import_module(name)`) cannot be followed. Repeated calls only compare the stamps of the files.
-
-    Raises:
-        CodeError: a module has no source or does not parse, or an import from a first-party package does not exist.
     """
     package = component.module.partition(".")[0]
     packages = {name: _package_folder(name) for name in (*first_party, package)}

@@ -11,9 +11,6 @@ class Pipeline:
     """The nodes behind output nodes, in topological order.
 
     Nodes run level by level, nodes without inputs first, so that errors in the user's data show before long steps run.
-
-    Raises:
-        ValueError: there are no outputs, two nodes share a name, or nodes depend on each other in a cycle.
     """
 
     def __init__(self, name: str, outputs: Sequence[Node]) -> None:

@@ -93,13 +93,7 @@ class LaunchedStep(NamedTuple):
 
 
 def check_node(node: Node, first_party: Sequence[str] = FIRST_PARTY) -> CheckedNode:
-    """Checks all properties of a node that are known before its inputs exist.
-
-    Raises:
-        InputError: a parameter refers to data that cannot be used.
-        CodeError: the code of the component cannot be analyzed.
-        TypeError: a parameter has no canonical form.
-    """
+    """Checks all properties of a node that are known before its inputs exist."""
     values = {name: node.values[name] for name in node.component.of_role(Role.PARAMETER)}
     read = {name: outside_data(value) for name, value in values.items()}
     checked = CheckedNode(

@@ -69,12 +69,7 @@ class Mailbox:
         write_whole(self.folder / _REQUEST, request._asdict())
 
     def read_request(self) -> StepRequest:
-        """The request, without its arguments.
-
-        Raises:
-            FileNotFoundError: there is none under this path.
-            InputError: a path in it leads out of the root.
-        """
+        """The request, without its arguments."""
         fields = json.loads(self.request_file.read_text(encoding="utf-8"))
         fields |= {name: tuple(fields[name]) for name in ("component", "first_party")}
         fields |= {name: str(path_below(self._root, fields[name])) for name in ("log", "lock")}

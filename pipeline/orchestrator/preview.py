@@ -39,12 +39,7 @@ class Preview(NamedTuple):
 def preview(
     pipeline: Pipeline, root: Path, request: Request, *, first_party: Sequence[str] = FIRST_PARTY
 ) -> list[Preview]:
-    """Predicts what `run_pipeline` would do with every step.
-
-    Raises:
-        InputError: the user's input cannot be used.
-        CodeError: the code of a component cannot be analyzed.
-    """
+    """Predicts what `run_pipeline` would do with every step."""
     request.check(pipeline)
     nodes = request.nodes(pipeline)
     checked = {node.name: check_node(node, first_party) for node in nodes}

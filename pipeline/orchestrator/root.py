@@ -82,12 +82,7 @@ def staging_prefix(key: str) -> str:
 
 
 def check_root(path: Path) -> None:
-    """Checks that a path can be a root; since a root is swept, it must hold nothing else.
-
-    Raises:
-        InputError: the path is a file, or a folder with content that is not a root.
-        OSError: the path cannot be read.
-    """
+    """Checks that a path can be a root; since a root is swept, it must hold nothing else."""
     if not path.exists():
         return
     if not path.is_dir():

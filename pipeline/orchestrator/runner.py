@@ -64,11 +64,7 @@ class RunResult:
         return next((step.message for step in self.steps if step.message), "")
 
     def artifact(self, handle: Handle[A]) -> A:
-        """The artifact of an output.
-
-        Raises:
-            KeyError: the pipeline has no node of this name, or the node has not made the output.
-        """
+        """The artifact of an output."""
         artifact = self.step(handle.node.name).outputs[handle.name]
         assert isinstance(artifact, handle.artifact)
         self.fetch(artifact)
@@ -189,12 +185,7 @@ def run_pipeline(
 
 
 def run_to_end(pipeline: Pipeline, root: Path, **options: Any) -> RunResult:
-    """Runs a pipeline as a part of a larger command, with options of `run_pipeline`.
-
-    Raises:
-        InputError: the user's input cannot be used.
-        RunFailedError: a step failed or refused.
-    """
+    """Runs a pipeline as a part of a larger command, with options of `run_pipeline`."""
     result = run_pipeline(pipeline, root, **options)
     if result.state != "done":
         raise RunFailedError(result.message)

@@ -93,12 +93,7 @@ class Scheduler:
         self._is_estimated = False
 
     def run(self) -> list[StepResult]:
-        """Runs the requested steps and returns the result of each node, in the order of the pipeline.
-
-        Raises:
-            InputError: a step cannot use the user's input, or a step that must be cached is not. All steps end.
-            StoppedRunError: the observer ends the run.
-        """
+        """Runs the requested steps and returns the result of each node, in the order of the pipeline."""
         try:
             while self._waiting or self._running:
                 # Starts all steps that can start; settles cached steps, and steps that can no longer start.

@@ -69,11 +69,7 @@ def stamp(path: Path) -> Stamp | None:
 
 
 def read(path: Path, module: str) -> SourceFile:
-    """Analyzes a file; parses it again only if it may have changed. Files other than `.py` count by their bytes.
-
-    Raises:
-        CodeError: the file does not parse.
-    """
+    """Analyzes a file; parses it again only if it may have changed. Files other than `.py` count by their bytes."""
     current = stamp(path)
     if current is None or current == _FOLDER:
         return SourceFile(path, current, _EMPTY)

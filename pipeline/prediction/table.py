@@ -13,12 +13,7 @@ from pipeline.views.terminal import StepLine, native_logs_hidden, write
 
 
 def answer_and_show(request: TableRequest, console: Console) -> None:
-    """Answers a table and prints a summary.
-
-    Raises:
-        InputError: see `answer_table`; or the disk is full.
-        RunFailedError: the Beam pipeline failed.
-    """
+    """Answers a table and prints a summary."""
     with StepLine(console, "answers", None) as line:
 
         def progress(done: int, total: int, note: str) -> None:

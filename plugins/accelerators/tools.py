@@ -87,11 +87,7 @@ def _save(file: Path, arrays: Mapping[str, Any]) -> None:
 def run_tool(
     name: str, command: Sequence[str], environment: Mapping[str, str] | None = None, seconds: float | None = None
 ) -> tuple[int, str]:
-    """Runs a tool; returns its status and all that it printed.
-
-    Raises:
-        AcceleratorError: it cannot be started, crashed, or took more than `seconds`, by default ten minutes.
-    """
+    """Runs a tool; returns its status and all that it printed."""
     seconds = SECONDS if seconds is None else seconds
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **(environment or {})}
     try:

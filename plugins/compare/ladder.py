@@ -36,12 +36,7 @@ def find_rungs(settings: Settings) -> dict[str, tuple[Stage, ...]]:
 def run_ladder(
     settings: Settings, rungs: Mapping[str, tuple[Stage, ...]], root: Path, observer: Observer
 ) -> dict[str, Any]:
-    """Trains and measures the rungs; returns the content of `ladder.json`.
-
-    Raises:
-        InputError: an input cannot be used.
-        RunFailedError: a step failed.
-    """
+    """Trains and measures the rungs; returns the content of `ladder.json`."""
     lengths = [length for length in LENGTHS if length <= settings.max_length] or [settings.max_length]
     pipeline, outputs = ladder_pipeline(settings, rungs, lengths)
     pipeline.name += "/ladder"

@@ -47,10 +47,6 @@ def measure_step(
     once, and equal inputs reuse its result.
 
     The length of `training` does not matter; see `pretrain` for the other arguments.
-
-    Raises:
-        ValueError: neither `start` nor `encoder` is given, or both, or the operations of the graph cannot be counted.
-        InputError: the model to continue from has fewer positions than the rows, or no pooler for pairs.
     """
     from keras_bert.training.devices import find_strategy
     from keras_bert.training.seeds import make_deterministic

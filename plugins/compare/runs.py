@@ -28,12 +28,7 @@ class PreparedVariant(NamedTuple):
 def prepare(
     variants: Sequence[ComparedVariant], budget: Budget | None, root: Path, observer: Observer
 ) -> list[PreparedVariant]:
-    """Makes all rows, measures a step of each pre-training, and sets the steps that the budget pays for.
-
-    Raises:
-        InputError: an input cannot be used, or the budget does not pay for a step.
-        RunFailedError: a step failed.
-    """
+    """Makes all rows, measures a step of each pre-training, and sets the steps that the budget pays for."""
     prepared, timed = list[PreparedVariant](), budget is not None and budget.unit == "seconds"
     for variant in variants:
         start, cost = variant.start, None
@@ -50,12 +45,7 @@ def prepare(
 
 
 def train(ready: Sequence[PreparedVariant], root: Path, observer: Observer) -> Iterator[tuple[str, Record]]:
-    """Pre-trains, fine-tunes and measures each variant; yields its name and its record as soon as it is done.
-
-    Raises:
-        InputError: an input cannot be used.
-        RunFailedError: a step failed.
-    """
+    """Pre-trains, fine-tunes and measures each variant; yields its name and its record as soon as it is done."""
     for variant, cost in ready:
         with prefixed_errors(f"{variant.name}.toml: "):
             pipeline, outputs = comparison_pipeline(variant.start, variant.tasks)

@@ -80,11 +80,7 @@ def silenced() -> Iterator[None]:
 
 
 def read_functions(file: Path) -> dict[str, MilFunction]:
-    """The functions of a `model.mlmodel` by name; weights are read from `weights/weight.bin` beside it.
-
-    Raises:
-        ValueError: it is not such a file, or a function has an operation that this module does not know.
-    """
+    """The functions of a `model.mlmodel` by name; weights are read from `weights/weight.bin` beside it."""
     with silenced():
         from coremltools.converters.mil.frontend.milproto.load import TranscriptionContext, _load_value
 

@@ -29,11 +29,7 @@ class CoreMLModel(FixedLengthModel):
 
 
 def read_metadata(package: Path, file: Path) -> dict[str, Any]:
-    """What `describe` shows of a package, whose graph is in a file.
-
-    Raises:
-        ValueError: the package was not exported here.
-    """
+    """What `describe` shows of a package, whose graph is in a file."""
     try:
         held = dict(read_specification(file).description.metadata.userDefined)
         settings = {name: json.loads(held[name]) for name in _IN_METADATA if name in held}

@@ -35,11 +35,7 @@ def open_model(file: Path) -> "CoreMLModel":
 
 
 def describe_package(package: Path) -> dict[str, Any]:
-    """The metadata of an `.mlpackage`, and its operations.
-
-    Raises:
-        ValueError: it was not exported here, or coremltools is not installed.
-    """
+    """The metadata of an `.mlpackage`, and its operations."""
     from plugins.coreml.reader import read_metadata
 
     if obstacle := CoreML().find_obstacle(ModelTraits()):

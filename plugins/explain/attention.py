@@ -107,11 +107,7 @@ def _attend_row(task: Task, encoder: "EncoderAttention", tokens: Tokens, feature
 
 
 class EncoderAttention:
-    """Reads the attention of the encoder inside a model, whose heads may have further inputs.
-
-    Raises:
-        ValueError: there is no encoder in the model.
-    """
+    """Reads the attention of the encoder inside a model, whose heads may have further inputs."""
 
     def __init__(self, model: keras.Model) -> None:
         encoder = encoder_of(model)

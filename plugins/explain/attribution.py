@@ -134,12 +134,7 @@ def attributions(
 
 
 def check_method(task: Task, method: Method, baseline: Baseline | None = None, steps: int = 64) -> None:
-    """Checks the settings of `attributions`.
-
-    Raises:
-        ValueError: there is no such method or baseline, `steps` is not a whole number from 1 to 10,000, or the method
-            needs gradients and the model is an exported file.
-    """
+    """Checks the settings of `attributions`."""
     owner = "attributions"
     check(owner, "method", method in get_args(Method), f"be one of {get_args(Method)}", method)
     exists = baseline is None or baseline in get_args(Baseline)

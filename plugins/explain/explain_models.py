@@ -58,9 +58,6 @@ def explain_models(
             layers that are evenly spread.
         probes: tagged sentences that layers are probed with; None for the examples if their words are tagged, else for
             no probes.
-
-    Raises:
-        InputError: the tagged sentences cannot be used.
     """
     from keras_bert.export.bundle import load_exported
     from plugins.explain.agreement import compare

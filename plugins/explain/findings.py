@@ -116,11 +116,7 @@ class ProbeSentences(NamedTuple):
 
 
 def read_probe_sentences(source: SentenceSource) -> ProbeSentences:
-    """Reads the sentences of a source. Probes are measured on `test`, else on `validation`, else on a tenth.
-
-    Raises:
-        InputError: a file cannot be used, or there are too few sentences.
-    """
+    """Reads the sentences of a source. Probes are measured on `test`, else on `validation`, else on a tenth."""
     read = source.splits()
     splits = {
         split: [

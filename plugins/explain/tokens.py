@@ -56,9 +56,6 @@ class Tokens:
             max_length: maximum number of tokens of the row, special tokens included.
             parts: the tokens of each text in the row; None for as many of the first ones as `encode` takes.
             answer: see the attributes.
-
-        Raises:
-            ValueError: there are no or more than two texts, or `max_length` has no room for a token of each.
         """
         if len(texts) not in (1, 2):
             raise ValueError(f"Tokens.texts must be one text or a pair, got {len(texts)} texts")

@@ -36,9 +36,6 @@ def fit_logistic_head(
         class_weights: the weight of the rows of each label; where a row may have several, that of its rows with the
             label. None for 1.
         batch_size: rows of a batch.
-
-    Raises:
-        ValueError: the model is an exported file, the penalty is not positive, no row has a label, or all rows do.
     """
     check_keras_model(task, "trained")
     check("fit_logistic_head", "l2", 0 < l2 < float("inf"), "be positive and finite", l2)

@@ -67,9 +67,6 @@ def find_label_errors(labels: Array, probabilities: Array) -> Array:
     For each given and each other label, the confident joint counts the wrong rows; those with the largest margin of the
     other label are taken. Rows whose given label is the most probable one are never wrong.
 
-    Raises:
-        ValueError: there are no rows, or the shapes do not match.
-
     Examples:
         >>> probabilities = np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.2, 0.8]])
         >>> find_label_errors(np.array([0, 0, 0, 1]), probabilities).tolist()

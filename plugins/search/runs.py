@@ -51,12 +51,7 @@ class SearchRuns:
         is_whole: bool = False,
         observer: Observer | None = None,
     ) -> RunResult:
-        """Runs a pipeline to its end; it is recorded with the settings of a trial, else with those of the job.
-
-        Raises:
-            InputError: the user's input cannot be used.
-            RunFailedError: a step failed or refused.
-        """
+        """Runs a pipeline to its end; it is recorded with the settings of a trial, else with those of the job."""
         result = self.start(pipeline, settings, is_whole=is_whole, observer=observer)
         if result.state != "done":
             raise RunFailedError(result.message)

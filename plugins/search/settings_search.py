@@ -61,12 +61,7 @@ class SettingsSearch:
         self.runs = SearchRuns(self.settings, root, "" if sampler == "tpe" else sampler, observer)
 
     def run(self) -> SettingsResult:
-        """Runs the search and returns what it found.
-
-        Raises:
-            InputError: the user's input cannot be used, the time is too short, or another process searches.
-            RunFailedError: a step failed.
-        """
+        """Runs the search and returns what it found."""
         settings, stages, values = self.settings, dict[SearchStage, StageResult](), dict[str, Any]()
         self.runs.exclude(start_pipeline(settings))
         for seed in range(0 if "teacher" in self.space else settings.seeds):

@@ -72,13 +72,7 @@ class StudentSearch:
         return self._budget.seconds - self.runs.spent
 
     def run(self) -> StudentResult:
-        """Runs the search and returns what it found.
-
-        Raises:
-            InputError: the user's input cannot be used, the time is too short for one candidate, or another process
-                searches.
-            RunFailedError: a step failed.
-        """
+        """Runs the search and returns what it found."""
         # The first run makes the root, in which the folder of the search may lie then.
         self.runs.exclude(search_pipeline(self.settings, self._wiring.wire_teachers()))
         with self.runs.locked():
