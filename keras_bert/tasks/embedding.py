@@ -291,15 +291,14 @@ class Embedding(Task):
         """From `first_...` and `second_...` inputs to both vectors."""
         import keras
 
+        # The model has further outputs; a pooler behind one of them would have no gradient.
+        network, sides = self.network(), ("first", "second")
         inputs = {
             f"{side}_{spec.name}": keras.Input(spec.shape[1:], dtype=spec.dtype, name=f"{side}_{spec.name}")
-            for side in ("first", "second")
-            for spec in self.model.inputs
+            for side in sides
+            for spec in network.inputs
         }
-        vectors = [
-            self.model({spec.name: inputs[f"{side}_{spec.name}"] for spec in self.model.inputs})["embedding"]
-            for side in ("first", "second")
-        ]
+        vectors = [network({spec.name: inputs[f"{side}_{spec.name}"] for spec in network.inputs}) for side in sides]
         return keras.Model(inputs, vectors, name="two_texts")
 
     def compile(self, optimizer: keras.optimizers.Optimizer, **kwargs: Any) -> None:

@@ -6,12 +6,14 @@ from keras_bert.compress.quantization_parameters import QuantizationParameters, 
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.export.quantized import export_quantized
 from keras_bert.export.runtimes import TFLiteModel
+from keras_bert.models.encoder import input_names
 from tests.keras_bert.compress import tiny
 
 
 def put_on_grids(model, recipe="mixed_wi8_ai8", batches=None, float_layers=()):
     """The rounding of a model; from now on its weights are on the grids of the recipe."""
-    ranges = QuantizationAware(model, batches or tiny.batches(1), recipe, float_layers).finish()
+    rows = [{name: batch[name] for name in input_names(model)} for batch in batches or tiny.batches(1)]
+    ranges = QuantizationAware(model, rows, recipe, float_layers).finish()
     return QuantizationParameters(recipe, ranges, tuple(float_layers))
 
 
