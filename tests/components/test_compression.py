@@ -55,12 +55,8 @@ CASES = [
     for row, task in enumerate(TASK_ROWS)
     for column, numbers in enumerate(NUMBERS)
 ]
-# One of each kind of output (of a row, of its tokens, vectors) and of activations; `make test-long` tries all.
-FEW = {
-    Case("multi_label", "width", "unstructured", "static_wi8_ai8"),
-    Case("token_classification", "units", "dense", "weights_wi4_block32"),
-    Case("retrieval", "heads", "unstructured", "dynamic_wi8"),
-}
+# Outputs of tokens; tests/keras_bert/recipes has those of a row up to a file. `make test-long` tries all.
+FEW = {Case("token_classification", "units", "dense", "weights_wi4_block32")}
 
 
 @pytest.fixture(scope="module")

@@ -288,7 +288,7 @@ def test_decisions_about_labels_are_calibrated_together(tmp_path, line, monkeypa
     assert calibration["validation"]["rows"] == 2 * len(rows)
 
 
-@pytest.mark.parametrize("task", tuning_job.TASKS)
+@pytest.mark.parametrize("task", long_but(("classification", "embedding"), tuning_job.TASKS))
 def test_the_worst_answers_of_the_shipped_model_are_kept(tmp_path, line, task):
     artifacts = line(task)
     evaluation, _ = run(tmp_path, artifacts, teachers=[artifacts.blank], baselines=False)

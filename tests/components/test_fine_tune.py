@@ -89,7 +89,7 @@ def trainer_calls(monkeypatch):
     return calls
 
 
-@pytest.mark.parametrize("task", tuning_job.TASKS)
+@pytest.mark.parametrize("task", long_but(("classification", "regression"), tuning_job.TASKS))
 def test_validation_rows_decide_by_accuracy_or_loss(line, tmp_path, trainer_calls, task):
     artifacts = line(task)
     run(artifacts, tmp_path / "model", validations=7, patience=3)
@@ -103,7 +103,7 @@ def test_nothing_is_chosen_where_the_last_weights_are_kept(line, tmp_path, train
     assert [(call["select"], call["patience"], call["validations"]) for call in trainer_calls] == [(None, None, 4)]
 
 
-@pytest.mark.parametrize("class_weights", ["none", "balanced"])
+@pytest.mark.parametrize("class_weights", long_but(["balanced"], ["none", "balanced"]))
 @pytest.mark.parametrize("task", ["classification", "multi_label", "token_classification"])
 def test_a_head_that_is_not_fitted_starts_from_the_frequencies_of_the_labels(
     line,
@@ -131,7 +131,13 @@ def test_a_head_that_is_not_fitted_starts_from_the_frequencies_of_the_labels(
         np.testing.assert_allclose(bias - bias.mean(), logs - logs.mean(), atol=1e-5)
 
 
-@pytest.mark.parametrize("task", ["classification", "multi_label", "regression", "token_classification"])
+@pytest.mark.parametrize(
+    "task",
+    long_but(
+        ("classification", "token_classification"),
+        ("classification", "multi_label", "regression", "token_classification"),
+    ),
+)
 def test_training_starts_from_a_head_that_is_fitted_to_the_encoder_as_it_is(line, tmp_path, trainer_calls, task):
     artifacts = line(task)
     model = run(artifacts, tmp_path / "model", start_head="fitted")
@@ -149,7 +155,13 @@ def test_training_starts_from_a_head_that_is_fitted_to_the_encoder_as_it_is(line
     assert scores[0][metric] > scores[1][metric]
 
 
-@pytest.mark.parametrize("task", ["classification", "multi_label", "token_classification", "question_answering"])
+@pytest.mark.parametrize(
+    "task",
+    long_but(
+        ("token_classification", "question_answering"),
+        ("classification", "multi_label", "token_classification", "question_answering"),
+    ),
+)
 def test_a_head_that_answers_the_same_question_is_kept(line, tmp_path, trainer_calls, caplog, task):
     """A checkpoint numbers its labels in an order of its own."""
     artifacts = line(task)

@@ -83,6 +83,7 @@ def test_answers_are_the_teachers_to_the_rows_as_they_stand(line, tmp_path, task
             np.testing.assert_array_equal(row["positions"][0], row["teacher_answers"][0, :length].argmax(axis=0))
 
 
+@pytest.mark.long
 def test_a_student_learns_the_same_from_stored_answers(line, tmp_path):
     artifacts = line("classification")
     labelled = answer(artifacts, tmp_path)

@@ -26,6 +26,7 @@ from keras_bert.options.tables import DistillationSettings, FineTuningSettings
 from tests.components import tuning_job
 from tests.components.labelled_rows import ingest_source
 from tests.components.tuning_job import LENGTH, TRAINING, Line, table
+from tests.samples import long_but
 
 Lines = Callable[[str], Line]
 
@@ -136,7 +137,7 @@ def test_scores_of_queries_stay_where_negatives_are_mined_and_texts_are_spelt_in
     assert np.isnan(after["negative_scores"]).sum() == mined.counts["mined"] > 0
 
 
-@pytest.mark.parametrize("step", ["fine_tune", "distill"])
+@pytest.mark.parametrize("step", long_but(["fine_tune"], ["fine_tune", "distill"]))
 def test_a_model_learns_from_the_answers_alone(checkpoint, tmp_path, step):
     """The answers contradict the labels: without a share of the labels, a model follows its teacher."""
     rows = kinds()

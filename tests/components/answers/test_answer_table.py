@@ -120,7 +120,7 @@ def test_answers_of_each_task_equal_predict(tmp_path, ask, kind):
     assert answers(questions(), "answer", "start", "end", "probability", second="other") == expected
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", long_but([".jsonl"], KINDS))
 def test_each_word_of_a_list_has_a_tag(tmp_path, ask, monkeypatch, kind):
     lists = [["the", "cow", "hen."], ["oak"], ["a cow", "-"], [], ["cow", " "], ["cow", 1], None, ["cow", None]]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps({"tokens": words}) + "\n" for words in lists))
@@ -143,7 +143,7 @@ def test_each_word_of_a_list_has_a_tag(tmp_path, ask, monkeypatch, kind):
         answer_table(TableRequest(**settings, beam=BeamOptions(workers=1)))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", long_but([".parquet"], KINDS))
 def test_vectors_in_fewer_bytes(tmp_path, ask, monkeypatch, kind):
     table, out = tmp_path / "rows.csv", tmp_path / f"out{kind}"
     table.write_text("\n".join(["text", *TEXTS]) + "\n")
@@ -323,7 +323,7 @@ def test_refuses_columns_that_the_output_format_cannot_hold(tmp_path, ask, colum
         assert not work_folder(out).exists()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", long_but([".jsonl"], KINDS))
 def test_columns_that_change_type(tmp_path, ask, kind):
     number, texts = uuid.UUID(int=7), pa.array(["cow", "oak", " "], pa.string_view())
     runs = pa.RunEndEncodedArray.from_arrays([2, 3], ["a", "b"])

@@ -15,6 +15,7 @@ from pyarrow import ipc
 
 from components.dsl.errors import InputError
 from components.files.arrow_files import UnnamedClass, read_columns
+from tests.samples import long_but
 
 KINDS = ("parquet", "stream", "file")
 CLASSES = {"names": ["bad", "good"], "_type": "ClassLabel"}
@@ -133,7 +134,7 @@ for place, byte in json.load(sys.stdin):
 """
 
 
-@pytest.mark.parametrize("kind", ["stream", "file"])
+@pytest.mark.parametrize("kind", long_but(["file"], ["stream", "file"]))
 def test_a_file_with_a_damaged_byte_is_read_or_refused_in_one_line(tmp_path, kind):
     words = [["a", "bc", "d"], [], ["e"], ["f", "gh"]] * 4
     texts = pa.array([" ".join(word) for word in words])

@@ -15,6 +15,7 @@ from tests.keras_bert.adaptation.test_adapter import TEXTS, answer, disturb, mak
 from tests.keras_bert.tasks.plain_tokenizer import PlainTokenizer
 from tests.keras_bert.tasks.tiny import make_encoder
 from tests.keras_bert.tiny import EAGER
+from tests.samples import long_but
 
 DETACHED = r"^the adapter of model '.*' must be attached .* got it detached: call task.adapter.attach\(\)"
 
@@ -125,7 +126,9 @@ def plain_model(encoder):
     return keras.Model(encoder.input, keras.ops.sum(encoder.output["sequence_output"], axis=1))
 
 
-@pytest.mark.parametrize("kind", [Lora(rank=2), Bias(), Adapters(size=3), Prompt(tokens=4)])
+@pytest.mark.parametrize(
+    "kind", long_but((Lora(rank=2), Prompt(tokens=4)), (Lora(rank=2), Bias(), Adapters(size=3), Prompt(tokens=4)))
+)
 def test_every_model_on_the_encoder_follows_a_drop(kind):
     task = make_task()
     other, features = plain_model(task.encoder), task.encode(TEXTS)

@@ -51,7 +51,7 @@ def make_task(name):
     return TASKS[name].build(make_encoder(num_layers=1), tokenizer, max_length=LENGTHS[-1], **SETTINGS[name])
 
 
-@pytest.fixture(scope="module", params=long_but(("classification", "question_answering", "embedding"), SETTINGS))
+@pytest.fixture(scope="module", params=long_but(("classification", "question_answering"), SETTINGS))
 def exported(request, tmp_path_factory):
     """A task, and the folder of its exported files."""
     task, folder = make_task(request.param), tmp_path_factory.mktemp(request.param)
@@ -285,7 +285,7 @@ def test_a_saved_or_exported_task_keeps_its_calibration(classifier, folder, monk
         assert loaded.predict(TEXTS[:1])[0].probability == pytest.approx(expected.probability, abs=1e-5)
 
 
-@pytest.fixture(scope="module", params=long_but(("classification", "question_answering"), SETTINGS))
+@pytest.fixture(scope="module", params=long_but(["classification"], SETTINGS))
 def every_file(request, tmp_path_factory):
     """A task, and a pushed version with each file that is not in `exported`."""
     task, folder = make_task(request.param), tmp_path_factory.mktemp(request.param) / "3"
@@ -381,7 +381,7 @@ def test_a_file_knows_whether_its_rows_are_pairs(classifier, folder, monkeypatch
     assert load_exported(folder).pairs is load_exported(folder / "model.onnx").pairs is True
 
 
-@pytest.mark.parametrize("exported", long_but(("classification", "question_answering"), SETTINGS), indirect=True)
+@pytest.mark.parametrize("exported", long_but(["question_answering"], SETTINGS), indirect=True)
 def test_asking_a_file_imports_neither_keras_nor_tensorflow(exported):
     task, folder = exported
     arguments = "['a film'], ['a film']" if task.name == "question_answering" else "['a film']"

@@ -9,6 +9,7 @@ from keras_bert.export.sharing import read_model
 from keras_bert.families.deberta.settings import DeBERTa
 from tests.keras_bert.compress import tiny
 from tests.keras_bert.export.grids import answers_of, export_on_grids
+from tests.samples import long_but
 
 LENGTHS = (4, 16)
 
@@ -22,7 +23,9 @@ def types_by_shape(tensors, layer):
     return {tensor.shape: tensor.type for tensor in tensors if layer in tensor.name}
 
 
-@pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "dynamic_wi8", "weights_wi4"])
+@pytest.mark.parametrize(
+    "recipe", long_but(("mixed_wi8_ai8", "weights_wi4"), ("mixed_wi8_ai8", "dynamic_wi8", "weights_wi4"))
+)
 def test_a_file_holds_the_rows_of_the_rounded_table(recipe, tmp_path):
     path = tmp_path / "model.tflite"
     # Rows before that of the first token are left out.
@@ -53,7 +56,9 @@ def test_the_floats_are_gone(tmp_path):
     assert max(sizes) == 50 * 32
 
 
-@pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "dynamic_wi8", "weights_wi4_block32"])
+@pytest.mark.parametrize(
+    "recipe", long_but(("dynamic_wi8", "weights_wi4_block32"), ("mixed_wi8_ai8", "dynamic_wi8", "weights_wi4_block32"))
+)
 def test_relative_positions_are_integers(recipe, tmp_path):
     path = tmp_path / "model.tflite"
     model = tiny.build(variant=DeBERTa(), num_segments=0)

@@ -65,7 +65,10 @@ def trained():
     return make
 
 
-@pytest.fixture(scope="module", params=RECIPES)
+@pytest.fixture(
+    scope="module",
+    params=long_but(("mixed_wi8_ai8", "static_wi8_ai8", "static_wi8_ai16", "weights_wi4_block32"), RECIPES),
+)
 def made(request, trained, tmp_path_factory):
     """A trained model on the grids of a recipe, its file, and rows."""
     model, path = trained(), tmp_path_factory.mktemp("quantized") / "model.tflite"
@@ -141,7 +144,7 @@ def test_activations_of_16_bits_lose_less_than_a_fiftieth_of_what_8_bits_lose(ma
     assert errors[0] < errors[1] / 50
 
 
-@pytest.mark.parametrize("size", [0.0, 1e-7])
+@pytest.mark.parametrize("size", long_but([1e-7], [0.0, 1e-7]))
 def test_a_block_of_zeros_has_a_scale(trained, tmp_path, size):
     """The scale of these weights is 0 as float16."""
     model, recipe = trained(), "weights_wi4_block32"

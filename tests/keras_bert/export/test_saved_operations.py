@@ -19,6 +19,7 @@ from keras_bert.tokenizers.tokenizer import Tokenizer
 from tests.keras_bert.export.word_tasks import LENGTH, PIECES, SETTINGS, make_encoder, make_task, make_texts
 from tests.keras_bert.families.test_every_graph import CONFIGS
 from tests.keras_bert.tokenizers.subwords import bpe
+from tests.samples import long_but
 
 
 def operations(file):
@@ -119,7 +120,7 @@ def read_table(target, secret):
         (read_table, "InitializeTableFromTextFileV2"),
     ],
 )
-@pytest.mark.parametrize("is_nested", [False, True])
+@pytest.mark.parametrize("is_nested", long_but([True], [False, True]))
 def test_a_stranger_s_graph_that_touches_files_is_refused_before_it_is_loaded(attack, refused, is_nested, tmp_path):
     target, secret = tmp_path / "target", tmp_path / "secret"
     secret.write_text("secret\n")

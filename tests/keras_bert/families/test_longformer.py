@@ -12,6 +12,7 @@ from keras_bert.models.global_tokens import global_tokens_of
 from tests.keras_bert.families import long_attention as long
 from tests.keras_bert.interop.checkpoints import GOLDEN, change_json
 from tests.keras_bert.interop.test_families import unpack
+from tests.samples import long_but
 
 
 @pytest.fixture
@@ -73,8 +74,8 @@ def expected(layer, x, mask, chosen, reach):
 
 # A single token sees itself alone.
 @pytest.mark.filterwarnings("ignore:You are using a softmax over axis:UserWarning")
-@pytest.mark.parametrize("length", [1, 2, 5, 8, 13])
-@pytest.mark.parametrize("most", [0, 1, 6])
+@pytest.mark.parametrize("length", long_but((1, 5, 13), (1, 2, 5, 8, 13)))
+@pytest.mark.parametrize("most", long_but((0, 6), (0, 1, 6)))
 def test_as_over_all_pairs(length, most):
     layer, x = make(), long.states(length)
     mask = np.ones((2, length), "int32")

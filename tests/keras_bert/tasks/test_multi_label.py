@@ -84,6 +84,7 @@ def test_thresholds_are_chosen_and_kept(shared):
     assert precise.predict(TEXTS) == [[], [], []]
 
 
+@pytest.mark.long
 def test_it_learns():
     task = make_task()
     inputs, flags = task.examples(["good film", "bad film", "good", "bad"], [["action"], ["drama"], ["action"], []])

@@ -7,7 +7,6 @@ from keras_bert.options.pretraining import Masking
 from keras_bert.tasks.pretraining import Pretraining
 from tests.keras_bert.tasks.plain_tokenizer import PlainTokenizer
 from tests.keras_bert.tasks.tiny import WORDS, make_encoder, make_tokenizer
-from tests.samples import long_but
 
 TEXTS = ["a good film .", "very bad"]
 MASKING = Masking(rate=0.5, max_predictions=3)
@@ -49,7 +48,8 @@ def test_examples_hide_whole_words(strategy):
     np.testing.assert_array_equal(labels["masked_tokens"][rows, slots], task.encode(texts)["token_ids"][hidden])
 
 
-@pytest.mark.parametrize("next_sentence", long_but([True], [False, True]))
+@pytest.mark.long
+@pytest.mark.parametrize("next_sentence", [False, True])
 @pytest.mark.filterwarnings("ignore:Gradients do not exist")
 def test_fit_learns_to_fill_blanks(next_sentence):
     keras.utils.set_random_seed(0)

@@ -27,6 +27,7 @@ def test_numbers_against_numpy(pooling):
     assert all(type(value) is float for value in predicted)
 
 
+@pytest.mark.long
 def test_numbers_far_from_0_are_learnt():
     keras.utils.set_random_seed(0)
     task = Regression.build(make_encoder(num_layers=1), make_tokenizer(), pooling="mean", max_length=30, dropout=0.0)

@@ -61,6 +61,7 @@ def test_pieces_with_their_places_and_probabilities_and_bad_arguments():
         ReplacedTokens(model, OffsetTokenizer(), max_length=20)
 
 
+@pytest.mark.long
 def test_fit_learns_what_does_not_belong():
     keras.utils.set_random_seed(0)
     task = make_task()

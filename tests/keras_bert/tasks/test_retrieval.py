@@ -24,6 +24,7 @@ def build(**settings):
     return Retrieval.build(make_encoder(num_layers=1), tokenizer, max_length=30, **settings)
 
 
+@pytest.mark.long
 def test_fitting_the_similarity_brings_queries_to_their_passages():
     keras.utils.set_random_seed(0)
     task = build(prompts=PROMPTS)

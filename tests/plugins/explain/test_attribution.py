@@ -128,7 +128,7 @@ def test_prompts_are_read_and_explained_as_in_the_answer(tokenizer):
     assert attention.tokens == attribution.tokens
 
 
-@pytest.mark.parametrize("suffix", ["tflite", "onnx"])
+@pytest.mark.parametrize("suffix", long_but(["onnx"], ["tflite", "onnx"]))
 def test_occlusion_of_a_file_is_that_of_its_model(task, suffix, tmp_path):
     from keras_bert.export.bundle import attach_companions, load
     from keras_bert.export.onnx import export_onnx
