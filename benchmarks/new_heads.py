@@ -7,15 +7,18 @@
 without settings but `validation_split = 0.1`, as README has it, then `distill` and `quantize` without any. Students
 have three layers. N-grams and the frozen encoder learn from the nine tenths of the rows that `fit` learns from; with
 `--ways` and no name, nothing else is scored. With `--validate` training rows that no model learns from are scored
-instead of test rows: settings are chosen by them.
+instead of test rows: settings are chosen by them. `--peers-python` is an interpreter with torch, transformers and
+setfit: both learn from all rows of the classes of Banking77 and SST-2, transformers for as many epochs as `fit`.
 """
 
 import argparse
 import collections
 import csv
+import json
 import random
 import re
 import statistics
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,9 +33,11 @@ from sklearn.pipeline import make_pipeline
 
 import keras_bert
 from components.sources.questions import read_squad
+from keras_bert.core.processor import usable_processors
 from keras_bert.metrics.entities import entity_scores
 from keras_bert.metrics.regression import correlations
 from keras_bert.metrics.squad import score_v1
+from keras_bert.options.training import suggest_epochs
 
 MAX_LENGTH, BATCH_SIZE = 64, 32
 # A pair of STS-B is a paraphrase from this score on.
@@ -80,6 +85,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, help="of the teacher of `after`")
     parser.add_argument("--scored-rows", type=int, default=1000, help="the most rows that are scored")
     parser.add_argument("--validate", action="store_true")
+    parser.add_argument("--peers-python", help="an interpreter with torch, transformers and setfit")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--teachers", action="store_true", help="no students")
     options = parser.parse_args()
@@ -118,6 +124,8 @@ def measure(
         columns = (train.texts, train.seconds, [answers[0] for answers in train.labels])
     if kind in ("banking77", "sst2", "entity_types"):
         yield "n-grams", score_words(kind, train.take(range(len(train.texts) - round(SHARE * len(train.texts)))), test)
+    if options.peers_python and kind in ("banking77", "sst2"):
+        yield from score_peers(options, train, test, seed)
     if kind != "squad":
         task = build(options.checkpoint, kind, train)
         # With a rate of next to nothing the encoder stays as it is.
@@ -182,6 +190,27 @@ def score_words(kind: str, train: Columns, test: Columns) -> float:
     model.fit(train.texts, truth[0] if several else train.labels)
     answers: Any = model.predict(test.texts)
     return float(f1_score(truth[1], answers, average="micro") if several else np.mean(answers == np.array(test.labels)))
+
+
+def score_peers(options: argparse.Namespace, train: Columns, test: Columns, seed: int) -> Iterator[tuple[str, float]]:
+    """The accuracy of transformers' fine-tuning at two rates, and of SetFit."""
+    epochs = str(suggest_epochs(len(train.texts)))
+    peers = {
+        f"transformers at {rate}": ("hugging_face_loop", "--epochs", epochs, "--learning-rate", rate)
+        for rate in ("5e-5", "1e-4")
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder, name) for name in ("train.csv", "test.csv")]
+        for file, rows in zip(files, (train, test), strict=True):
+            with file.open("w", newline="") as stream:
+                csv.writer(stream).writerows([("sentence", "label"), *zip(*rows[:2], strict=True)])
+        settings = {"seeds": seed, "batch-size": BATCH_SIZE, "max-length": MAX_LENGTH, "threads": usable_processors()}
+        flags = [part for name, value in settings.items() for part in (f"--{name}", str(value))]
+        for name, (module, *arguments) in {**peers, "SetFit": ("set_fit",)}.items():
+            command = [options.peers_python, "-m", f"benchmarks.peers.{module}", options.checkpoint]
+            command += [*map(str, files), *arguments, *flags]
+            answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+            yield name, json.loads(answer.splitlines()[-1])["score"]
 
 
 def read(data: Path, kind: str) -> tuple[Columns, Columns]:
