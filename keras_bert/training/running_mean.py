@@ -33,3 +33,8 @@ class RunningMean:
             current = weight.numpy()
             weight.assign(mean.numpy())
             mean.assign(current)
+
+    def reset(self) -> None:
+        """Sets the means to the weights."""
+        for mean, weight in zip(self.variables, self._weights, strict=True):
+            mean.assign(weight.value)

@@ -300,10 +300,11 @@ class TrainingStep:
             return {f"{index}": weight.numpy() for index, weight in enumerate(self._kept())}
 
     def set_weights(self, arrays: Mapping[str, Any]) -> None:
-        """Assigns weights that `weights` returned; only after the last step, as the running mean is not restored."""
+        """Assigns weights that `weights` returned, to the running mean as well."""
         with self.strategy.scope():
             for index, weight in enumerate(self._kept()):
                 weight.assign(arrays[f"{index}"])
+            self._mean.reset()
 
     def _kept(self) -> list[Any]:
         return [*self.model.variables, *self._variables]

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from keras_bert.core.checks import check
 from keras_bert.core.digests import digest
 from keras_bert.core.row_limits import limit_batch_size
@@ -84,7 +86,8 @@ class Trainer:
         select: the validation metric whose best value chooses the weights to keep. Smaller is better if its name
             ends with `loss`, `error` or `perplexity`. None keeps the last weights.
         patience: number of validations without improvement after which training stops; None for no early stopping.
-        compare_start: whether the weights from before the first step are among those that `select` compares.
+        compare_start: whether `select` also compares the weights from before the first step, and after the last step
+            the mean of both (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models", with equal shares).
         checkpoints: a folder for checkpoints, the same for all workers; the chief writes them. A resumed training
             ends with the same weights, bit for bit, as an uninterrupted one. It may resume on another number of
             devices, but then sums are rounded differently. Checkpoints of another model, data, objective or
@@ -120,7 +123,7 @@ class Trainer:
         self._select, self._patience, self._compare_start = select, patience, compare_start
         self._validate_at = validation_steps(step.steps, validations)
         self._entries_at = entry_steps(step.steps, validations, log_every)
-        self._progress, self._best, self._clock = Progress(), Arrays(), Clock()
+        self._progress, self._start, self._best, self._clock = Progress(), Arrays(), Arrays(), Clock()
         self._note = ""
         self._folder = record
         self._record: RunningRecord | None = None
@@ -146,6 +149,8 @@ class Trainer:
             ValueError: there are no validation batches, or there is no metric `select`.
         """
         with temporary_custom_gradients(), self._step.devices.lost_workers_as_errors():
+            if self._select is not None and self._compare_start:
+                self._start = self._step.weights()
             self._resume()
             with self._undone_after_errors(), self._recorded(), stop_requests() as request:
                 self._run_steps(request)
@@ -170,7 +175,7 @@ class Trainer:
     @contextlib.contextmanager
     def _undone_after_errors(self) -> Iterator[None]:
         """Without checkpoints, an error or a signal leaves the best weights so far, or else those from before."""
-        before = {} if self._checkpoints else self._step.weights()
+        before = {} if self._checkpoints else self._start or self._step.weights()
         try:
             yield
         except BaseException:
@@ -202,7 +207,7 @@ class Trainer:
         if progress.ended:
             return
         step.trace(batches)
-        if self._select is not None and self._compare_start and not done:
+        if self._start and not done:
             self._keep_if_best(self._validate("validation before the first step"))
             self._clock = Clock()
         while not progress.ended:
@@ -227,9 +232,20 @@ class Trainer:
             # Workers must agree on what to do after a step; synchronizing after every step would slow them down.
             if not progress.ended and (is_entry or step.devices.workers == 1):
                 self._stop_or_save(request)
+        if self._start:
+            self._compare_mean()
         if self._checkpoints:
             # The finished training can be loaded if the process is killed later on.
             self._save(Checkpoints(self._checkpoints.folder, keep=1))
+
+    def _compare_mean(self) -> None:
+        """Keeps the mean of the weights from before the first step and the last ones, if no others are better."""
+        last = self._step.weights()
+        floats = [name for name, array in last.items() if np.issubdtype(array.dtype, np.floating)]
+        self._step.set_weights({**last, **{name: (self._start[name] + last[name]) / 2 for name in floats}})
+        entry = self._validate("validation of the mean of the first and the last weights")
+        logger.info("mean of the first and the last weights: %s", json.dumps(entry))
+        self._keep_if_best(entry, or_equal=True)
 
     def _stop_or_save(self, request: StopRequest) -> None:
         """Stops if a signal came to any worker, and saves a checkpoint if one is due."""
@@ -314,7 +330,7 @@ class Trainer:
             entry |= {"loss_scale": step.loss_scale.scale, "skipped_steps": step.loss_scale.skipped}
         return entry
 
-    def _keep_if_best(self, entry: Entry) -> None:
+    def _keep_if_best(self, entry: Entry, or_equal: bool = False) -> None:
         """Keeps the weights if they are the best so far; ends the training when patience is exhausted."""
         if self._select is None:
             return
@@ -323,14 +339,14 @@ class Trainer:
         progress, value = self._progress, entry[self._select]
         sign = -1 if self._select.endswith(_SMALLER_IS_BETTER) else 1
         # Of equal values the first one, but not that of weights which have learnt nothing yet.
-        is_start = progress.best is not None and progress.best_step == 0
-        if progress.best is None or sign * value > sign * progress.best or (is_start and value == progress.best):
+        or_equal |= progress.best is not None and progress.best_step == 0
+        if progress.best is None or sign * value > sign * progress.best or (or_equal and value == progress.best):
             # The first validation after the start has no other to be compared with.
             progress.best, progress.best_step, progress.waited = value, progress.step, 0 if progress.step else -1
             self._best = self._step.weights()
         else:
             progress.waited += 1
-            if self._patience is not None and progress.waited >= self._patience:
+            if not progress.ended and self._patience is not None and progress.waited >= self._patience:
                 logger.info("stopped at step %d: the best was after step %d", progress.step, progress.best_step)
                 progress.ended = True
 

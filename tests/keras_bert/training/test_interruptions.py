@@ -67,9 +67,10 @@ PLAIN = Training(learning_rate=3e-3, xla="off")
         (PLAIN, {}),
         (Training(learning_rate=3e-3, accumulation=4, ema=0.8, layer_decay=0.7, xla="off"), {"validations": 5}),
         (Training(learning_rate=3e-2, xla="off"), {"validations": 6, "select": "validation_loss", "patience": 5}),
+        (PLAIN, {"validations": 2, "select": "validation_loss", "compare_start": True}),
         (Training(learning_rate=3e-3, precision="float16", xla="off"), {"log_every": 5}),
     ],
-    ids=["plain", "parts and mean", "selection", "float16"],
+    ids=["plain", "parts and mean", "selection", "mean with the start", "float16"],
 )
 def test_killed_and_started_again_the_weights_are_the_same_bits(tmp_path, training, options):
     options = {**EVERY_STEP, **options}
@@ -236,31 +237,37 @@ def test_a_disk_that_fills_up_keeps_the_checkpoint_before(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("metric", "first", "best"),
+    ("metric", "first", "mean", "best"),
     [
-        ("loss", 0.5, 3),
-        ("absolute_error", 0.5, 3),
-        ("accuracy", 0.5, 2),
-        ("gap", 0.5, 2),
-        ("loss", 0.1, 0),
-        ("loss", 0.25, 3),
+        ("loss", 0.5, 0.5, 3),
+        ("absolute_error", 0.5, 0.5, 3),
+        ("accuracy", 0.5, 0.5, 2),
+        ("gap", 0.5, 0.5, 2),
+        ("loss", 0.1, 0.5, 0),
+        ("loss", 0.25, 0.5, 3),
+        ("loss", 0.5, 0.25, "mean"),
+        ("loss", 0.25, 0.3, 3),
+        ("accuracy", 0.5, 0.75, "mean"),
+        ("accuracy", 0.8, 0.75, 0),
     ],
 )
-def test_the_best_weights_are_kept(monkeypatch, metric, first, best):
-    values, model = iter([first, 0.5, 0.75, 0.25, 0.25, 0.5]), bag_of_tokens()
+@pytest.mark.parametrize("ema", [0.0, 0.5])
+def test_the_best_weights_are_kept(monkeypatch, metric, first, mean, best, ema):
+    values, model = iter([first, 0.5, 0.75, 0.25, 0.25, 0.5, mean]), bag_of_tokens()
     seen = {0: model.get_weights()}
-    step = TrainingStep(model, ClassificationObjective(), Training(learning_rate=3e-3, xla="off"), 5)
+    step = TrainingStep(model, ClassificationObjective(), Training(learning_rate=3e-3, xla="off", ema=ema), 5)
     monkeypatch.setattr(step, "evaluate", lambda _: {metric: next(values)})
     trainer = Trainer(
         step,
         rows(),
         validation=rows(33, seed=1),
-        on_progress=lambda step, *_: seen.update({step: model.get_weights()}),
+        on_progress=lambda number, *_: seen.update({number: list(step.weights().values())}),
         validations=5,
         select=f"validation_{metric}",
         compare_start=True,
     )
     trainer.fit()
+    seen["mean"] = [(start + last) / 2 for start, last in zip(seen[0], seen[5], strict=True)]
     for left, right, last in zip(model.get_weights(), seen[best], seen[5], strict=True):
         np.testing.assert_array_equal(left, right)
         assert not np.array_equal(left, last)
