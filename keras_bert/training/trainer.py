@@ -33,6 +33,8 @@ VALIDATION_BATCH = 64
 
 _SMALLER_IS_BETTER = ("loss", "error", "perplexity")
 _BEST = "best/"
+# Shares of the last weights in their means with the first (docs/accuracy.md).
+_SHARES_OF_LAST = 0.5, 0.75
 # Entries of a history by default: at least so many, and at most so many steps apart.
 _FEWEST_ENTRIES = 20
 _LONGEST_WINDOW = 50
@@ -87,7 +89,7 @@ class Trainer:
             ends with `loss`, `error` or `perplexity`. None keeps the last weights.
         patience: number of validations without improvement after which training stops; None for no early stopping.
         compare_start: whether `select` also compares the weights from before the first step, and after the last step
-            the mean of both (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models", with equal shares).
+            two means of both (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
         checkpoints: a folder for checkpoints, the same for all workers; the chief writes them. A resumed training
             ends with the same weights, bit for bit, as an uninterrupted one. It may resume on another number of
             devices, but then sums are rounded differently. Checkpoints of another model, data, objective or
@@ -233,19 +235,21 @@ class Trainer:
             if not progress.ended and (is_entry or step.devices.workers == 1):
                 self._stop_or_save(request)
         if self._start:
-            self._compare_mean()
+            self._compare_means()
         if self._checkpoints:
             # The finished training can be loaded if the process is killed later on.
             self._save(Checkpoints(self._checkpoints.folder, keep=1))
 
-    def _compare_mean(self) -> None:
-        """Keeps the mean of the weights from before the first step and the last ones, if no others are better."""
+    def _compare_means(self) -> None:
+        """Keeps a mean of the weights from before the first step and the last ones, if no others are better."""
         last = self._step.weights()
         floats = [name for name, array in last.items() if np.issubdtype(array.dtype, np.floating)]
-        self._step.set_weights({**last, **{name: (self._start[name] + last[name]) / 2 for name in floats}})
-        entry = self._validate("validation of the mean of the first and the last weights")
-        logger.info("mean of the first and the last weights: %s", json.dumps(entry))
-        self._keep_if_best(entry, or_equal=True)
+        for share in _SHARES_OF_LAST:
+            means = {name: (1 - share) * self._start[name] + share * last[name] for name in floats}
+            self._step.set_weights({**last, **means})
+            entry = self._validate(f"validation of {share} of the last weights")
+            logger.info("%s of the last weights, the rest of the first: %s", share, json.dumps(entry))
+            self._keep_if_best(entry, or_equal=True)
 
     def _stop_or_save(self, request: StopRequest) -> None:
         """Stops if a signal came to any worker, and saves a checkpoint if one is due."""

@@ -237,23 +237,24 @@ def test_a_disk_that_fills_up_keeps_the_checkpoint_before(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("metric", "first", "mean", "best"),
+    ("metric", "first", "means", "best"),
     [
-        ("loss", 0.5, 0.5, 3),
-        ("absolute_error", 0.5, 0.5, 3),
-        ("accuracy", 0.5, 0.5, 2),
-        ("gap", 0.5, 0.5, 2),
-        ("loss", 0.1, 0.5, 0),
-        ("loss", 0.25, 0.5, 3),
-        ("loss", 0.5, 0.25, "mean"),
-        ("loss", 0.25, 0.3, 3),
-        ("accuracy", 0.5, 0.75, "mean"),
-        ("accuracy", 0.8, 0.75, 0),
+        ("loss", 0.5, (0.5, 0.5), 3),
+        ("absolute_error", 0.5, (0.5, 0.5), 3),
+        ("accuracy", 0.5, (0.5, 0.5), 2),
+        ("gap", 0.5, (0.5, 0.5), 2),
+        ("loss", 0.1, (0.5, 0.5), 0),
+        ("loss", 0.25, (0.5, 0.5), 3),
+        ("loss", 0.5, (0.25, 0.3), "half"),
+        ("loss", 0.25, (0.3, 0.25), "most"),
+        ("accuracy", 0.5, (0.75, 0.75), "most"),
+        ("accuracy", 0.5, (0.8, 0.75), "half"),
+        ("accuracy", 0.8, (0.75, 0.75), 0),
     ],
 )
 @pytest.mark.parametrize("ema", [0.0, 0.5])
-def test_the_best_weights_are_kept(monkeypatch, metric, first, mean, best, ema):
-    values, model = iter([first, 0.5, 0.75, 0.25, 0.25, 0.5, mean]), bag_of_tokens()
+def test_the_best_weights_are_kept(monkeypatch, metric, first, means, best, ema):
+    values, model = iter([first, 0.5, 0.75, 0.25, 0.25, 0.5, *means]), bag_of_tokens()
     seen = {0: model.get_weights()}
     step = TrainingStep(model, ClassificationObjective(), Training(learning_rate=3e-3, xla="off", ema=ema), 5)
     monkeypatch.setattr(step, "evaluate", lambda _: {metric: next(values)})
@@ -267,7 +268,9 @@ def test_the_best_weights_are_kept(monkeypatch, metric, first, mean, best, ema):
         compare_start=True,
     )
     trainer.fit()
-    seen["mean"] = [(start + last) / 2 for start, last in zip(seen[0], seen[5], strict=True)]
+    for name, share in (("half", 0.5), ("most", 0.75)):
+        pairs = zip(seen[0], seen[5], strict=True)
+        seen[name] = [(1 - share) * start + share * last for start, last in pairs]
     for left, right, last in zip(model.get_weights(), seen[best], seen[5], strict=True):
         np.testing.assert_array_equal(left, right)
         assert not np.array_equal(left, last)
