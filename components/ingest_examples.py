@@ -12,6 +12,7 @@ from components.dsl.step_folders import report_progress
 from components.examples.base import Encoding
 from components.examples.overlap import (
     CORPUS,
+    HELD_OUT,
     SETTINGS,
     OverlapCounts,
     Relation,
@@ -146,7 +147,7 @@ def _add_corpus_leaks(
 ) -> None:
     """Counts the validation and test rows that the corpus contains, and adds them to the counts of overlaps."""
     from components.examples.corpus_leaks import scan_corpus
-    from components.examples.held_out_texts import count_rows_with, list_held_out_texts
+    from components.examples.held_out_texts import list_held_out_texts
 
     task, near = TASK_ROWS[source.task], source.near_overlap != "off"
     texts = list_held_out_texts(splits, task)
@@ -156,7 +157,8 @@ def _add_corpus_leaks(
         treatment = getattr(source, setting)
         if treatment == "off":
             continue
-        rows = count_rows_with(splits, task, texts, leaks.equal if relation == "in" else leaks.near)
+        leaked_texts = {texts[number] for number in (leaks.equal if relation == "in" else leaks.near)}
+        rows = {split: sum(not leaked_texts.isdisjoint(task.key(row)) for row in splits[split]) for split in HELD_OUT}
         for split, count in rows.items():
             counts[relation][split][CORPUS] = count
         if treatment == "error" and any(rows.values()):

@@ -96,7 +96,11 @@ def write_partition(number: int, texts: Sequence[bytes], rows: Sequence[IndexRow
     sorted_rows[list(ROW.names or ())] = table
     sorted_rows["kept"] = NOBODY
     stem = Path(scratch) / uuid.uuid4().hex
-    partition = Partition(number, f"{stem}.rows.npy", f"{stem}.texts", find_clash(sorted_rows))
+    # The first neighbours with the same id in the source and different texts.
+    same = (sorted_rows["key"][1:] == sorted_rows["key"][:-1]) & sorted_rows["named"][1:] & sorted_rows["named"][:-1]
+    clashes = np.flatnonzero(same & (sorted_rows["whole"][1:] != sorted_rows["whole"][:-1]))
+    clash = (int(clashes[0]), int(clashes[0]) + 1) if len(clashes) else ()
+    partition = Partition(number, f"{stem}.rows.npy", f"{stem}.texts", clash)
     begins, ends = lay_out(table)
     places = list(zip(chunks[order].tolist(), starts[order].tolist(), np.diff(ends).tolist(), strict=True))
     packer = ZstdCompressor(PACKING)
@@ -115,13 +119,6 @@ def lay_out(rows: IndexRows) -> tuple[Ints, Ints]:
     """Offsets (documents,) of the texts of rows, one behind the other, and the ends (documents + 1,) from 0 on."""
     ends = np.concatenate([[0], np.cumsum(rows["line"].astype(np.int64) + rows["note"])])
     return ends[:-1], ends
-
-
-def find_clash(rows: IndexRows) -> tuple[int, ...]:
-    """Positions of the first neighbours with the same id in the source and different texts; empty without any."""
-    same = (rows["key"][1:] == rows["key"][:-1]) & rows["named"][1:] & rows["named"][:-1]
-    clashes = np.flatnonzero(same & (rows["whole"][1:] != rows["whole"][:-1]))
-    return (int(clashes[0]), int(clashes[0]) + 1) if len(clashes) else ()
 
 
 def locate(rows: IndexRows, keys: NDArray[np.uint64], places: NDArray[np.uint64]) -> Ints:

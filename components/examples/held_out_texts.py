@@ -87,14 +87,3 @@ def list_held_out_texts(splits: Mapping[str, Sequence[Any]], task: TaskRows[Any]
     return list(
         dict.fromkeys(text for split in HELD_OUT for row in splits.get(split, ()) for text in task.key(row) if text)
     )
-
-
-def count_rows_with(
-    splits: Mapping[str, Sequence[Any]], task: TaskRows[Any], texts: Sequence[str], numbers: frozenset[int]
-) -> dict[str, int]:
-    """Split -> the number of its rows that have one of some texts.
-
-    `texts` are those of `list_held_out_texts`, `numbers` the ones to look for.
-    """
-    leaked_texts = {texts[number] for number in numbers}
-    return {split: sum(not leaked_texts.isdisjoint(task.key(row)) for row in splits[split]) for split in HELD_OUT}

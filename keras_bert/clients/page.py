@@ -99,14 +99,10 @@ class PageScore(NamedTuple):
 
 
 def write_page(folder: Path, name: str, score: PageScore, corpus: SearchCorpus | None = None) -> None:
-    """Writes `index.html`.
+    """Writes `index.html` with a title; without a corpus the page of an embedding or a retrieval shows vectors.
 
-    Args:
-        folder: a folder with a `.tflite` file, the task's settings, `vocab.txt`, the rules of its tokenizer,
-            `metrics.json`, which holds the calibration, and `golden.json`, of whose texts the page offers some.
-        name: the name of the model, the page's title.
-        score: the score of the `.tflite` file.
-        corpus: the texts that the page of an embedding or a retrieval searches; None for a page that shows vectors.
+    The folder has a `.tflite` file and its score, the task's settings, `vocab.txt`, the rules of its tokenizer,
+    `metrics.json`, which holds the calibration, and `golden.json`, of whose texts the page offers some.
     """
     task = json.loads((folder / TASK_FILE).read_text(encoding="utf-8"))
     rules = next(rules for rules in TOKENIZER_SOURCES if (folder / rules).is_file())

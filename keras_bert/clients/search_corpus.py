@@ -35,12 +35,9 @@ class SearchCorpus(NamedTuple):
 def embed_corpus(
     task: "Embedding", texts: Sequence[str], report: Callable[[int], object] = lambda done: None
 ) -> SearchCorpus:
-    """Makes the vectors of texts.
+    """Makes the vectors of texts, at least one, behind the prompt of passages; long ones are truncated.
 
-    Args:
-        task: an embedding or a retrieval, whose prompt of passages stands in front of each text.
-        texts: at least one; longer ones than the model reads are truncated.
-        report: is called with the number of texts that have vectors.
+    `report` is called with the number of texts that have vectors.
     """
     import numpy as np
 

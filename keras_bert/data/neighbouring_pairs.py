@@ -16,15 +16,7 @@ def neighbouring_pairs(
 
     Random pairs have little in common, so that nearly all of them have the same answer; those of neighbours are as
     hard as rows are. The nearest texts have the greatest cosines of TF-IDF vectors of two to four characters.
-
-    Args:
-        texts: the first text of each row.
-        seconds: the second text of each row.
-        count: the most new pairs of each different first text, 1 to 8.
-        seed: seed of the choice among the eight nearest texts, and of the order.
-
-    Returns:
-        The first and the second texts of the new pairs.
+    Each different first text is in at most `count` new pairs, 1 to 8; the seed chooses among its eight nearest texts.
 
     Examples:
         >>> rows = ["a red car", "a blue car"], ["the red car", "the blue car"]

@@ -91,15 +91,8 @@ def pretraining_batches(
     Rows that were written without masked tokens are masked here, differently in every epoch; the choice depends on the
     seed, the epoch and the row.
 
-    Args:
-        folder: a folder with `features.json` and `{split}-{length}-*.tfrecord`.
-        split: `train` or `validation`.
-        batch_size: the number of rows in a batch.
-        length: the length in tokens of the rows to read, if there are several lengths; None for the longest.
-        seed: seed of the order, and of the masking here.
-        shuffle: whether every epoch has a new random order.
-        bucket_boundaries: ascending lengths in tokens; the rows of a batch are padded to the same boundary. Without
-            them rows are padded to the longest length.
+    `folder` has `features.json` and `{split}-{length}-*.tfrecord`; without a length the longest rows are read. The rows
+    of a batch are padded to the same of `bucket_boundaries`, ascending lengths in tokens, else to the longest length.
     """
     content = read_features(folder)
     descriptions = {entry["max_length"]: entry for entry in content["lengths"]}

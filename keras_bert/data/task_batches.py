@@ -94,14 +94,8 @@ def task_batches(
 
     Without shuffling and buckets, rows are in the order of the files.
 
-    Args:
-        folder: holds `features.json`, `{split}.tfrecord` and, for tasks with labels, `labels.json`.
-        split: `train`, `validation` or `test`.
-        batch_size: number of rows in a batch; for this and the next arguments see `BatchPlan`.
-        seed: seed of the order.
-        shuffle: whether every epoch has a new random order.
-        bucket_boundaries: ascending lengths in tokens that rows are padded to. If the loss compares rows, as for
-            retrieval, batches have rows of all lengths.
+    `folder` holds `features.json`, `{split}.tfrecord` and, for tasks with labels, `labels.json`. For other arguments see
+    `BatchPlan`; if the loss compares rows, as for retrieval, batches have rows of all lengths.
     """
     content = read_features(folder)
     longest: Any = content.get("max_length")

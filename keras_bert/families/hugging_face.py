@@ -211,10 +211,6 @@ class Family:
     marks: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     unread: tuple[str, ...] = ()
 
-    def present_keys(self, content: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The content of a file in the keys of transformers, see `translate`."""
-        return content if self.translate is None else self.translate(content)
-
     def stems(self, task: str) -> dict[str, str]:
         """Our layers in a checkpoint for a task -> the beginnings of their tensors' names."""
         stems = {layer: self.prefix + stem for layer, stem in self.encoder.items()} | _HEADS | dict(self.heads)

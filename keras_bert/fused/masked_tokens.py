@@ -16,16 +16,9 @@ def masked_token_loss(states: Any, table: Any, bias: Any, labels: Any, chunk: in
     The bias, the softmax and the loss are computed in float32, whatever the precision of the states. The gradient of a
     score is its probability, minus 1 for the label's score.
 
-    Args:
-        states: (rows, hidden), in the precision of the products.
-        table: float32 (vocabulary, hidden).
-        bias: float32 (vocabulary,).
-        labels: int32 (rows,).
-        chunk: the number of tokens of a chunk of the vocabulary.
-
-    Returns:
-        The loss in nats, and 1 where the label's score is the largest, else 0; of equal scores the first one is the
-        largest. Both float32 (rows,).
+    States (rows, hidden) in the precision of the products, table float32 (vocabulary, hidden), bias float32
+    (vocabulary,) and labels int32 (rows,) -> the loss in nats, and 1 where the label's score is the largest, else 0; of
+    equal scores the first one is the largest. Both float32 (rows,). `chunk` is a number of tokens of the vocabulary.
     """
     vocabulary = table.shape[0]
     tf.debugging.assert_less(labels, vocabulary, "mask_ids must be below the vocabulary's size")

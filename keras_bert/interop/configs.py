@@ -85,10 +85,10 @@ def read_family(path: Path) -> tuple[Family, dict[str, Any]]:
             f"{error}; code of its own, auto_map {json.dumps(content['auto_map'])}, is never run"
         ) from None
     try:
-        content = dict(family.present_keys(content))
+        content = dict(content if family.translate is None else family.translate(content))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
-    # Code of its own may change any output; of the families that name some, `present_keys` knows what it does.
+    # Code of its own may change any output; of the families that name some, `translate` knows what it does.
     check_only(path, content, {"auto_map": None})
     return family, content
 

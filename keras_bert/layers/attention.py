@@ -127,14 +127,9 @@ class SelfAttention(SavedLayer):
     def full_probabilities(self, recorded: Sequence[Any], length: int, global_tokens: Any = None) -> Any:
         """The probabilities of all pairs of tokens, from the arrays that passed `probabilities_tap` in one call.
 
-        Args:
-            recorded: NumPy arrays, as `recording` gives them; subclasses that compute parts have others than one
-                (batch, heads, length, length).
-            length: number of tokens.
-            global_tokens: of a Longformer (batch, first tokens), 1 for a global token.
-
-        Returns:
-            (batch, heads, length, length), 0 where no probability is computed.
+        `recorded` are NumPy arrays, as `recording` gives them: subclasses that compute parts have others than one
+        (batch, heads, length, length). `global_tokens` are those of a Longformer (batch, first tokens). The result is
+        (batch, heads, length, length), 0 where no probability is computed.
         """
         (probabilities,) = recorded
         return probabilities

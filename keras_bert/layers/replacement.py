@@ -31,17 +31,10 @@ class TokenReplacement(keras.layers.Layer):
     ) -> tuple[Tensor, Tensor]:
         """Makes the inputs and the labels of the discriminator.
 
-        Args:
-            inputs: the generator's logits at the masked positions (batch, predictions, vocabulary).
-            token_ids: the masked text (batch, length).
-            mask_positions: the masked positions (batch, predictions).
-            mask_ids: the original tokens at these positions (batch, predictions).
-            mask_weights: 1 for a masked position, 0 for padding (batch, predictions).
-            training: True in training, where each call draws new samples.
-
-        Returns:
-            The text with the samples (batch, length), and labels (batch, length): 1 where a sample differs from the
-            original token, else 0; both int32.
+        The generator's logits at the masked positions (batch, predictions, vocabulary), the masked text (batch,
+        length), and the positions, original tokens and weights of the masks (batch, predictions) -> the text with the
+        samples, and labels, 1 where a sample differs from the original token, else 0; both int32 (batch, length). Each
+        call in training draws new samples.
         """
         first, second = self.seeds(mask_positions, mask_ids, training)
         vocabulary_ids = ops.cast(ops.arange(inputs.shape[-1], dtype="int32"), "uint32")

@@ -21,12 +21,8 @@ def find_boundaries(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     A span is a run of masked tokens. As in the released code, adjacent spans count as one span: a boundary token that
     is masked would carry little information. Every span has two boundaries, as special tokens are never masked.
 
-    Args:
-        mask_positions: int32 (batch, predictions), in each row ascending and at least 1, then padded with 0.
-
-    Returns:
-        The positions left and right of the span, and the position within the span from 0, each int32 (batch,
-        predictions). For padding they are arbitrary positions of the text.
+    Positions int32 (batch, predictions), in each row ascending and at least 1, then padded with 0 -> the positions left
+    and right of the span, and the position within the span from 0, in the same shape; arbitrary ones for padding.
     """
     indices = ops.cumsum(ops.ones_like(mask_positions), axis=1) - 1
     # Constant within a run, where positions and their indices both rise by one. For padding it is 0 or less.

@@ -86,18 +86,9 @@ def mask_rows(
     replaced by `mask_id`, `random_share` by random tokens of `replacement_ids`, and the rest are left unchanged. The
     strategy `spans` draws this once per span, the others once per token.
 
-    Args:
-        token_ids: (batch, length) int32.
-        candidates: (batch, length) bool, whether a token may be masked: neither padding nor special.
-        masking: strategy, rate and shares.
-        mask_id: the id of `[MASK]`.
-        replacement_ids: (n,) int32, the tokens that may replace a masked token.
-        keys: (batch,) seeds of the rows, see `row_keys`.
-        continues: (batch, length) bool, whether a token continues the word before it; not needed for the strategy
-            `tokens`.
-
-    Returns:
-        The masked batch.
+    `token_ids`, `candidates` (tokens that may be masked: neither padding nor special) and `continues` (tokens that
+    continue the word before them; not needed for the strategy `tokens`) are (batch, length); `keys` are the seeds of
+    the rows (batch,), see `row_keys`.
     """
     random = RowRandom(keys)
     available = candidates.sum(axis=1)

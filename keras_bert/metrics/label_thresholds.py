@@ -37,9 +37,7 @@ def label_probabilities(logits: Array, temperature: float = 1.0) -> Array:
 def reach_thresholds(logits: Array, thresholds: Sequence[float | None]) -> Array:
     """Whether each label is given: logits (..., labels) -> bool (..., labels).
 
-    Args:
-        logits: the model's outputs.
-        thresholds: the least probability of each label; None for a label that is never given.
+    `thresholds` has the least probability of each label; None for a label that is never given.
 
     Examples:
         >>> reach_thresholds(np.array([0.0, 9.0, -1.0]), [0.5, None, 0.25]).tolist()
@@ -108,12 +106,8 @@ def find_best_threshold(shares: Array, truth: Array) -> float:
 
     It lies in the middle between two probabilities, so that rounding in another runtime changes no answer.
 
-    Args:
-        shares: the probability of the label in each row (rows,), 0 to 1.
-        truth: True for each row that has the label (rows,).
-
-    Returns:
-        The threshold, 0 to 1, that a probability has to reach; 0.5 where no row has the label.
+    Probabilities of the label (rows,), 0 to 1, and True for each row that has it (rows,) -> the least probability, 0 to
+    1; 0.5 where no row has the label.
 
     Examples:
         >>> find_best_threshold(np.array([0.9, 0.5, 0.25, 0.125]), np.array([True, False, True, False]))
@@ -132,13 +126,8 @@ def find_best_threshold(shares: Array, truth: Array) -> float:
 def find_precise_threshold(shares: Array, truth: Array, precision: float) -> float | None:
     """The lowest threshold of a label from which on it is right as often as required, see `find_best_threshold`.
 
-    Args:
-        shares: see `find_best_threshold`.
-        truth: see `find_best_threshold`.
-        precision: the required share of the rows with the label among those that get it, 0 to 1.
-
-    Returns:
-        The threshold; None if no threshold reaches the precision.
+    `precision` is the required share of the rows with the label among those that get it, 0 to 1. None if no threshold
+    reaches it.
 
     Examples:
         >>> find_precise_threshold(np.array([0.9, 0.5, 0.25]), np.array([True, False, True]), precision=0.75)

@@ -32,19 +32,13 @@ def build_replaced_tokens(encoder: keras.Model) -> keras.Model:
 def build_joint(discriminator: keras.Model, settings: Generator, *, mask_decoder: bool = False) -> keras.Model:
     """Builds ELECTRA's training model: a new generator and a discriminator, which are trained jointly.
 
-    Call `separate_discriminator` after training.
+    The discriminator, a model as `build_replaced_tokens` returns it, becomes part of the result; call
+    `separate_discriminator` after training. With gradient-disentangled embeddings (He et al. 2023, section 3.3) its
+    embedding tables are copied to the generator, and its own tables then contain the differences from these.
 
-    Args:
-        discriminator: a model as `build_replaced_tokens` returns it, which becomes part of the result. With
-            gradient-disentangled embeddings (He et al. 2023, section 3.3) its embedding tables are copied to the
-            generator, and its own tables then contain the differences from these.
-        settings: the settings of the generator.
-        mask_decoder: whether the generator has a mask decoder, see `build_pretraining`.
-
-    Returns:
-        A model with the inputs of the discriminator for masked texts, and `mask_positions`, `mask_ids` and
-        `mask_weights` (batch, predictions). Its outputs are the logits `masked_tokens` (batch, predictions, vocabulary)
-        and `replaced_tokens` (batch, length), and the labels `is_replaced`, int32 (batch, length).
+    The inputs are those of the discriminator for masked texts, and `mask_positions`, `mask_ids` and `mask_weights`
+    (batch, predictions). The outputs are the logits `masked_tokens` (batch, predictions, vocabulary) and
+    `replaced_tokens` (batch, length), and the labels `is_replaced`, int32 (batch, length).
     """
     generator = _build_generator(discriminator, settings, mask_decoder)
     inputs = {

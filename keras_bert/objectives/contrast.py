@@ -27,15 +27,8 @@ def candidate_logits(
 ) -> Tensor:
     """The scaled cosines of queries with candidates, of which row i is the passage of query i.
 
-    Args:
-        queries: (batch, width).
-        candidates: the passages of the queries, then negatives (batch + negatives, width).
-        scale: the factor of the cosines.
-        excluded: true where another passage is not a negative of a query because it equals the query's passage
-            (batch, batch + negatives); None for none.
-
-    Returns:
-        float32 (batch, batch + negatives), -1e9 where excluded.
+    Queries (batch, width), and the passages of the queries, then negatives (batch + negatives, width) -> float32
+    (batch, batch + negatives), -1e9 where `excluded`: where another passage equals the query's passage.
     """
     logits = scale * cosine_scores(queries, candidates)
     return logits if excluded is None else ops.where(excluded, EXCLUDED, logits)
@@ -74,16 +67,8 @@ def multiple_negatives_ranking_loss(
     Henderson et al. 2017, section 4). With `symmetric` it is the mean with the cross-entropy of the query of each
     passage among all queries.
 
-    Args:
-        queries: (batch, width).
-        passages: the passage of each query (batch, width).
-        negatives: further passages, which belong to no query (negatives, width); None for none.
-        scale: the factor of the cosines, 1 over the temperature.
-        symmetric: whether passages look for their queries, too.
-        excluded: see `candidate_logits`.
-
-    Returns:
-        The loss of each row (batch,), float32.
+    Queries and their passages (batch, width), and further passages, which belong to no query (negatives, width) ->
+    float32 (batch,). `scale` is 1 over the temperature; for `excluded` see `candidate_logits`.
     """
     candidates = passages if negatives is None else ops.concatenate([passages, negatives])
     return _ranking_losses(candidate_logits(queries, candidates, scale=scale, excluded=excluded), symmetric)
@@ -146,13 +131,8 @@ def margin_mse_loss(scores: Tensor, target: Tensor, mask: Tensor | None = None) 
     A margin is the score of a query's passage minus the score of a negative. The mean over rows is the loss of
     sentence-transformers' `MarginMSELoss`.
 
-    Args:
-        scores: the student's scores of the passage of each query, then of its negatives (batch, 1 + negatives).
-        target: the teacher's scores, likewise.
-        mask: 1 for a candidate, 0 for padding (batch, 1 + negatives); None for no padding.
-
-    Returns:
-        The mean over the negatives of each row (batch,), float32; 0 for a row without negatives.
+    Scores of the passage of each query, then of its negatives, twice (batch, 1 + negatives), and a mask, 1 for a
+    candidate, 0 for padding -> the mean over the negatives, float32 (batch,); 0 for a row without negatives.
     """
     scores, target = ops.cast(scores, "float32"), ops.cast(target, "float32")
     counted = ops.ones_like(scores) if mask is None else ops.cast(mask, "float32")

@@ -49,14 +49,9 @@ def order_losses(scores: Tensor, relevance: Tensor, lists: Tensor) -> tuple[Tens
     Without equal relevances the losses of a list add up to ListMLE (Xia et al. 2008); with relevances 0 and 1 they are
     localized contrastive estimation (Gao et al. 2021). The least relevant passages have no loss.
 
-    Args:
-        scores: the scores (rows,).
-        relevance: the relevance of each passage (rows,), larger for a better one.
-        lists: equal numbers for the rows of a list (rows,).
-
-    Returns:
-        The loss of each row in nats; 1 for a score above those of all less relevant passages, else 0; and the share of
-        a row in its list, which add up to 1, or to 0 where all relevances are equal. All are (rows,) float32.
+    `lists` has equal numbers for the rows of a list. The results are the loss of each row in nats; 1 for a score above
+    those of all less relevant passages, else 0; and the share of a row in its list, which add up to 1, or to 0 where
+    all relevances are equal. All are (rows,).
     """
     scores, relevance = ops.cast(scores, "float32"), ops.cast(relevance, "float32")
     same = _same_list(lists)

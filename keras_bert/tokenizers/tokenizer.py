@@ -59,19 +59,9 @@ class Tokenizer(WordPieceVocabulary, GraphTokenizer):
 
         For a batch of one text, all operations are available in exported files.
 
-        Args:
-            texts: (batch,) texts, valid UTF-8.
-            pairs: (batch,) texts, valid UTF-8, or None.
-            max_length: see `encode`.
-            whole_words: whether the first token of a word has the start and end of the word, and its other tokens have
-                none. It is the end of the whole word, even if the row truncates the word.
-
-        Returns:
-            The entries of `encode`, and `starts` and `ends` (batch, max_length) int32, in characters (Unicode code
-            points) of the text, or of the second text of a pair; -1 for all other tokens.
-
-        Raises:
-            TypeError, ValueError: see `encode`.
+        With `whole_words` the first token of a word has the start and end of the word, also where the row truncates it,
+        and its other tokens have none. `starts` and `ends` are (batch, max_length) int32, in characters (Unicode code
+        points) of the text, or of the second text of a pair; -1 for all other tokens.
         """
         *before, last = self._texts_of_rows(texts, pairs, max_length)
         ids, starts, ends = self._wordpiece.tokenize_with_offsets(last)

@@ -49,14 +49,9 @@ def fit_linear(
 ) -> LinearModel:
     """The linear model with the least sum of weighted losses and l2 / 2 times the squared norm of its kernel.
 
-    Args:
-        vectors: (rows, width) float64.
-        targets: (rows, outputs), see `losses`.
-        weights: the weights of the losses (rows, outputs) or (rows, 1).
-        l2: the penalty, above 0; there is none on the bias.
-        link: what makes answers of the outputs.
-        start: a model near to the result, from which it is found sooner.
-        tolerance: the greatest number of the gradient at the end, in units of a typical one.
+    Vectors (rows, width) float64, targets (rows, outputs), see `losses`, and weights (rows, outputs) or (rows, 1). The
+    bias has no penalty. From a `start` near to the result this is found sooner. `tolerance` is the greatest number of
+    the gradient at the end, in units of a typical one.
     """
     width, count = vectors.shape[1], targets.shape[1]
     of_rows = weights.mean(axis=1)

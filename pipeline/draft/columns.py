@@ -56,11 +56,6 @@ class TableColumn(NamedTuple):
         return bool(self.values) and all(isinstance(value, list) for value in self.values)
 
     @property
-    def holds_flags(self) -> bool:
-        """Whether all values are 0 or 1, both of them."""
-        return set(map(str, self.values)) == {"0", "1"}
-
-    @property
     def counts_rows(self) -> bool:
         """Whether all values are numbers that grow by 1 from row to row."""
         return self.is_numeric and len({float(b) - a for a, b in zip(self.rows, self.values, strict=True)}) == 1

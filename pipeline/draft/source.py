@@ -154,7 +154,7 @@ def _find_label_sets(roles: Roles, columns: Sequence[TableColumn]) -> dict[str, 
     if roles.label.holds_lists:
         return {"label": roles.label.name}
     texts = (roles.text, roles.second_text)
-    flags = [column.name for column in columns if column not in texts and column.holds_flags]
+    flags = [column.name for column in columns if column not in texts and {*map(str, column.values)} == {"0", "1"}]
     if len(flags) > 1 and roles.label.name in flags:
         return {"label_columns": tuple(flags)}
     cells = {str(value).strip() for value in roles.label.values}
