@@ -32,9 +32,7 @@ class AnsweredBatch(NamedTuple):
 class TaskModelHandler(ModelHandler[TextBatch, AnsweredBatch, "Task"]):
     """Answers batches of texts with a task, one model a process; the task runs texts of similar length together.
 
-    Args:
-        model: a pushed version, a `.tflite` or `.onnx` file, or the folder of a Keras model.
-        tasks: classes of tasks that are registered in the process that starts the pipeline, and maybe not in workers.
+    `tasks` are classes that are registered in the process that starts the pipeline, and maybe not in workers.
     """
 
     def __init__(

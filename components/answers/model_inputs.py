@@ -23,12 +23,8 @@ class UnreadTexts(NamedTuple):
 def open_task(place: Path, prompt: str | None = None, vectors: str | None = None, *, words: bool = False) -> "Task":
     """Loads a pushed version, one of its files, or a trained model's folder; files need neither Keras nor TensorFlow.
 
-    Args:
-        place: the file or folder.
-        prompt: the prompt in front of single texts, `query` or `passage`, see `Embedding.single_prompt`; None for the
-            default of the task.
-        vectors: the code of vectors in tables, `float32`, `int8` or `binary`, see `Embedding.vector_code`; likewise.
-        words: whether a tagger gives each word its tag, see `TokenClassification.answers_words`.
+    `prompt` is that of single texts, see `Embedding.single_prompt`, `vectors` the code of vectors in tables, see
+    `Embedding.vector_code`, and `words` whether a tagger gives each word its tag. None is the default of the task.
     """
     from keras_bert.export import bundle
     from keras_bert.tasks import registry

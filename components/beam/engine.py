@@ -176,9 +176,7 @@ def run_over(
     """Runs transforms over units of work and waits for the end.
 
     `steps` applies transforms to the collection of all units. `scale` is one process by default.
-
-    Returns:
-        The transforms' counters by name; empty if the runner has none. A bundle that ran twice may count twice.
+    Returns the transforms' counters by name; empty if the runner has none. A bundle that ran twice may count twice.
     """
     import apache_beam as beam_sdk
 

@@ -16,9 +16,7 @@ class ThreadedFn(beam.DoFn):
 
     While threads work, the transforms before this one go on. Threads help where the work runs outside of Python:
     compression, tokenization, large arrays. At most one element more than there are threads is in memory.
-
-    Args:
-        threads: number of threads of a worker process; with 1 the calling thread does the work.
+    `threads` is their number in a worker process; with 1 the calling thread does the work.
     """
 
     def __init__(self, name: str, threads: int) -> None:

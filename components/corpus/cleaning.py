@@ -76,11 +76,7 @@ def remove_controls(text: str) -> str:
 
 
 def judge(text: str, cleaning: Cleaning) -> tuple[str, str] | None:
-    """The reason to drop a document, or None to keep it.
-
-    Returns:
-        One of `REASONS`, and its readable details.
-    """
+    """The reason to drop a document, one of `REASONS`, and its readable details; None to keep it."""
     if not text or text.isspace():
         return TOO_SHORT, "empty after cleaning"
     if cleaning.min_words or cleaning.max_words is not None:

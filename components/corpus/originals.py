@@ -16,8 +16,7 @@ from components.corpus.slices import read_slices, write_slices
 def write_originals(partition: int, plan: str, partitions: int, scratch: str) -> str | None:
     """Writes the details of all duplicates whose original is in a partition, in slices by partition of the duplicate.
 
-    Returns:
-        The file, whose name is random: Beam may write it twice. None if the partition has no original.
+    The name of the file is random: Beam may write it twice. None if the partition has no original.
     """
     table = find_requests(plan).read(partition)
     if not len(table):

@@ -141,14 +141,10 @@ def make_plan(partitions: Sequence[Partition], links: Sequence[Links], scratch: 
 
 
 def pack(sizes: Iterable[int], count: int, total: int, most: int) -> Iterator[int]:
-    """Splits consecutive documents into shards of about equal size, at most about `most` bytes.
+    """Yields where shards of consecutive documents end, of about equal size, at most about `most` bytes.
 
-    A shard holds at least two documents, because a random next sentence comes from another document.
-
-    Sizes are in bytes; `count` is the number of all documents, `total` their size.
-
-    Returns:
-        Where each shard ends.
+    A shard holds at least two documents, because a random next sentence comes from another document. Sizes are in
+    bytes; `count` is the number of all documents, `total` their size.
     """
     if not count:
         return

@@ -8,8 +8,7 @@ from collections.abc import Callable
 class Heartbeat:
     """Calls a function again and again from a thread until it is stopped, as this process may be busy.
 
-    Args:
-        ignored: errors that do not end the thread, as a full disk and a server that is away for a moment.
+    Errors that are `ignored` do not end the thread, as a full disk and a server that is away for a moment.
     """
 
     def __init__(self, beat: Callable[[], None], seconds: float, ignored: type[Exception] = OSError) -> None:

@@ -29,11 +29,7 @@ def set_progress_sink(sink: ProgressSink) -> None:
 
 
 class ProgressParts:
-    """Combines the progress of consecutive parts of a step.
-
-    Args:
-        works: the amount of work of each part, in any unit.
-    """
+    """Combines the progress of consecutive parts of a step, from the amount of work of each, in any unit."""
 
     def __init__(self, works: Sequence[float], sink: ProgressSink = report_progress) -> None:
         self._works, self._sink = works, sink

@@ -34,9 +34,7 @@ class HeldOutTexts:
     """Looks held-out texts up in documents; it only holds these texts, however many documents there are.
 
     A text of at least 8 words may stand anywhere in a document, a shorter one must be a sentence, or several.
-
-    Args:
-        near: whether texts are also looked for that are nearly the same, see `NearTexts`.
+    With `near` texts are also looked for that are nearly the same, see `NearTexts`.
     """
 
     def __init__(self, texts: Sequence[str], *, near: bool) -> None:

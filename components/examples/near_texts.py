@@ -25,11 +25,7 @@ Key = tuple[str, ...]
 
 
 class NearTexts:
-    """The texts of rows, to look up which other rows have nearly the same ones.
-
-    Args:
-        keys: the texts of each row, see `TaskRows.key`.
-    """
+    """The texts of rows, see `TaskRows.key`, to look up which other rows have nearly the same ones."""
 
     def __init__(self, keys: Iterable[Key]) -> None:
         from components.text.near_duplicates import Signer

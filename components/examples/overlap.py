@@ -39,9 +39,7 @@ def resolve_overlap(
     """Keeps, drops or refuses rows that share texts with a later split.
 
     `off` does not look for them, `keep` keeps all rows, `drop` drops rows of the earlier split, `error` refuses rows.
-
-    Returns:
-        The kept rows, and the counts of the remaining overlap, see `count_overlap`; no counts if `off`.
+    Returns the kept rows, and the counts of the remaining overlap, see `count_overlap`; no counts if `off`.
     """
     kept = {split: list(rows) for split, rows in splits.items()}
     if treatment == "off":
@@ -88,9 +86,7 @@ def count_overlap(
     """Counts the rows whose texts are also in an earlier split, exactly or nearly.
 
     Texts are equal if `keras_bert.core.folding.fold` makes them equal, as in `split_rows`. Equal texts are not near.
-
-    Returns:
-        Split -> earlier split -> rows of the split, as `{"test": {"train": 2, "validation": 0}}`.
+    The result is split -> earlier split -> rows of the split, as `{"test": {"train": 2, "validation": 0}}`.
     """
     keys = {split: list(map(key, rows)) for split, rows in splits.items()}
 
@@ -131,11 +127,7 @@ def count_rows(splits: Mapping[str, Sequence[Any]]) -> dict[str, int]:
 
 
 class HeldOutKeys:
-    """Looks up whether texts are in validation or test rows, exactly or nearly.
-
-    Args:
-        keys: split -> the texts of its rows, see `TaskRows.key`.
-    """
+    """Looks up whether texts are in validation or test rows, exactly or nearly; `keys` are those of `TaskRows.key`."""
 
     def __init__(self, keys: Mapping[str, Iterable[Key]], overlap: NearOverlap, near_overlap: NearOverlap) -> None:
         self._texts = {split: NearTexts(split_keys) for split, split_keys in keys.items()}
@@ -173,10 +165,7 @@ def resolve_leaks(
     """Keeps, drops or refuses texts that a validation or test row has, too, exactly or nearly.
 
     A model that learns from the teacher's answers to test texts is no longer measured on new ones.
-
-    Returns:
-        The texts that stay, and the counts of those that were found, by names such as `unlabelled_in_test` and
-        `unlabelled_near_test`.
+    Returns the texts that stay, and the counts of others, by names such as `unlabelled_in_test`.
     """
     keys = {split: [(text,) for row in splits.get(split, ()) for text in task.key(row) if text] for split in HELD_OUT}
     held_out = HeldOutKeys(keys, overlap, near_overlap)

@@ -16,8 +16,7 @@ def join_documents(
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
     """Concatenates the tokens of documents, with a separator after every document.
 
-    Returns:
-        The tokens (tokens,); the ends of the segments in them, ascending; and the positions of the separators.
+    Returns the tokens (tokens,); the ends of the segments in them, ascending; and the positions of the separators.
     """
     stream: list[NDArray[np.int32]] = []
     ends: list[NDArray[np.int64]] = []

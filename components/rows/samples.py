@@ -22,10 +22,8 @@ def sample_rows(
     """Reads the first rows of a record file as tokens.
 
     Where `rows.dynamic` leaves masking to training, the rows are masked as one epoch of it might.
-
-    Returns:
-        A dict a row: `pieces`, the tokens that the model sees; `hidden`, a list of [index in `pieces`, original
-        token]; and `label` of a pair, else None.
+    A row has `pieces`, the tokens that the model sees; `hidden`, a list of [index in `pieces`, original token]; and the
+    `label` of a pair, else None.
     """
     samples = []
     for number, record in enumerate(read_serialized([str(file)], rows.compression).take(_SAMPLES)):

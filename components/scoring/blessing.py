@@ -103,18 +103,10 @@ def decide(
 
     The reasons say what was compared; the reason of a refusal names the setting that would allow it.
 
-    Args:
-        rows: the models of the table by name.
-        metric: the metric that decides.
-        shipped: the name of the shipped file in `rows`.
-        thresholds: the requirements.
-        calibration: the confidence threshold and its figures; None if it was not measured.
-        files: the names of all files that are pushed, if there are others than the shipped one.
-        differences: the differences of the shipped file from its references; a reference that is missing here is
-            compared by its score.
-        slices: the scores of the shipped file on slices of the test rows.
-        engines: the shipped file in the engine of a chip, by the engine's name: its reference models by name, the
-            model in the engine, and its differences from the references.
+    `rows` are the models of the table by name, `shipped` is one of these names, and `files` are the names of all files
+    that are pushed, if there are others. `differences` are those of the shipped file from its references; a reference
+    that is missing there is compared by its score. `engines` has the shipped file in the engine of a chip, by the
+    engine's name: its reference models by name, the model in the engine, and its differences from the references.
     """
     points = {name: 100 * row.metrics[metric].mean for name, row in rows.items()}
     score = points[shipped]

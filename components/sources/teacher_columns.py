@@ -208,13 +208,9 @@ def read_logits(
 ) -> tuple[float, ...]:
     """The logits of labels from their probabilities, or from logarithms of these.
 
-    Args:
-        value: a list, or an object label -> probability. A label that is not in an object has the probability 0.
-        labels: the labels in the order of the logits.
-        place: the file, the line and the column, for errors.
-        order: the labels in the order of a list; empty if nothing names it.
-        log: whether the values are natural logarithms; they are divided by the sum of the probabilities then.
-        independent: whether each label has a probability of its own; they need not add up to 1, and none may be absent.
+    `value` is a list in the given order, which is empty if nothing names it, or an object label -> probability, in
+    which absent labels have the probability 0. With `log` the values are natural logarithms, and are divided by the sum
+    of the probabilities. `independent` probabilities need not add up to 1, and none may be absent.
     """
     is_list = isinstance(value, list | tuple)
     if is_list:

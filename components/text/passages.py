@@ -36,9 +36,8 @@ class Passage(NamedTuple):
 class PassageIndex:
     """Looks texts up in longer ones; letter case and punctuation do not matter.
 
-    Args:
-        texts: the texts, each of at least two words.
-        similarity: the Jaccard similarity of pairs of adjacent words from which on a passage is nearly a text.
+    Each text has at least two words. A passage is nearly a text from this Jaccard similarity of pairs of adjacent words
+    on.
     """
 
     def __init__(self, texts: Sequence[str], similarity: float) -> None:

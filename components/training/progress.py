@@ -37,10 +37,7 @@ def reproducible_scope(seed: int) -> Iterator[None]:
 class StepMonitor:
     """The `Monitor` of a step: reports its work, and keeps checkpoints and a record of each phase.
 
-    Args:
-        examples: the rows.
-        validations: number of validations of a phase.
-        scored_after: number of rows that the step scores after the training.
+    Each phase has `validations`, and `scored_after` rows are scored after the training.
     """
 
     def __init__(

@@ -38,11 +38,7 @@ class Variant:
         """
 
     def of_layers(self, layers: Sequence[int]) -> Self:
-        """The settings of an encoder that has only some of the layers.
-
-        Args:
-            layers: the indices of these layers, from 0, in the order of the new encoder.
-        """
+        """The settings of an encoder with some of the layers, by their indices in the order of the new encoder."""
         return self
 
     def _check_fixed(self, shape: "EncoderShape", **fixed: Any) -> None:

@@ -19,12 +19,8 @@ Array = np.ndarray[Any, Any]
 class ArrayRows:
     """Rows of a task in memory as a `BatchedRows`, with the batches that `RecordRows` makes of the same rows.
 
-    Args:
-        task: the name of the task.
-        rows: arrays (rows, ...) by name; inputs, and labels of tokens, are (rows, length). Arrays without rows, as the
-            inputs of negatives that no row has, are part of each batch.
-        max_length: maximum number of tokens of a row.
-        held_out: the validation rows; None for none.
+    `rows` and the validation rows `held_out` are arrays (rows, ...) by name; inputs, and labels of tokens, are (rows,
+    length). Arrays without rows, as the inputs of negatives that no row has, are part of each batch.
     """
 
     def __init__(

@@ -41,9 +41,7 @@ class Block(NamedTuple):
 def serialize_rows(columns: Mapping[str, Column]) -> list[bytes]:
     """One `tf.train.Example` for each row, with the same bytes as `serialize` gives.
 
-    Args:
-        columns: ASCII name of less than 128 letters -> the values of all rows; no name begins with another one, as
-            protobuf orders such names otherwise.
+    Names are ASCII of less than 128 letters; none begins with another one, as protobuf orders such names otherwise.
     """
     rows = len(next(iter(columns.values())).counts)
     blocks: list[Block] = []

@@ -94,8 +94,8 @@ def task_batches(
 
     Without shuffling and buckets, rows are in the order of the files.
 
-    `folder` holds `features.json`, `{split}.tfrecord` and, for tasks with labels, `labels.json`. For other arguments see
-    `BatchPlan`; if the loss compares rows, as for retrieval, batches have rows of all lengths.
+    `folder` holds `features.json`, `{split}.tfrecord` and, for tasks with labels, `labels.json`. For other arguments
+    see `BatchPlan`; if the loss compares rows, as for retrieval, batches have rows of all lengths.
     """
     content = read_features(folder)
     longest: Any = content.get("max_length")

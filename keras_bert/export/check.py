@@ -77,10 +77,8 @@ def expected_agreement(agreement: Array) -> float:
     Measured with 6 layers in `weights_wi4` on 200 rows of SQuAD, root mean square of the logits' differences: quantized
     model and float model 0.039, file and float model 0.035, file and quantized model 0.048. Three standard errors are
     allowed besides, as the rows are a sample, and half a row: of few rows all may agree by chance. It is below 0 where
-    quantization changes many answers of few rows, which then say nothing about a file.
-
-    Args:
-        agreement: (rows,) from 0 to 1, of the quantized model with the float model, see `Task.agreement`.
+    quantization changes many answers of few rows, which then say nothing about a file. The argument (rows,) is the
+    agreement of the quantized model with the float model, see `Task.agreement`.
     """
     # Of the file's share less sqrt(2) times the model's: sqrt(2) times as many rows differ, and both are samples.
     agreement = np.append(agreement, 0.5)

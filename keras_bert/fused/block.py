@@ -21,11 +21,8 @@ def compiled(function: Callable[..., Any], constants: int = 1) -> Callable[..., 
     loop. The matrix products stay outside: oneDNN's are faster than XLA's on a CPU.
 
     Only the arguments are kept for the gradient: reading an intermediate result costs more than computing it again.
-
-    Args:
-        function: a function of floating-point tensors and, last, an integer seed (2,), to tensors. Shapes may be
-            unknown until it runs; a program is compiled once for each shape.
-        constants: the number of last arguments without a gradient, with the seed.
+    They are floating-point tensors and, last, an integer seed (2,); the last `constants`, with the seed, have no
+    gradient. Shapes may be unknown until it runs; a program is compiled once for each shape.
     """
     forward = tf.function(function, jit_compile=True, autograph=False, reduce_retracing=True)
 

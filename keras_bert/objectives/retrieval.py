@@ -69,11 +69,8 @@ class RetrievalObjective(TaskObjective):
     def losses(self, outputs: Tensor, batch: Batch) -> Tensor:
         """The mean over the widths of the losses of queries or of triplets.
 
-        Args:
-            outputs: the vectors of queries, passages and negatives (texts, width).
-            batch: `passage_group` (batch,), equal for passages of the same queries; `answer_groups` (batch, answers),
-                the groups of all passages of a row's query, padded with -1; `negative_group`, and `negative_row`, the
-                row that a negative belongs to (negatives,).
+        The vectors are those of queries, passages and negatives (texts, width). For the groups of a batch see
+        `keras_bert.data.task_batches.task_batches`.
         """
         vectors, widths = _split(outputs, batch), (*self.contrast.dimensions, None)
         return sum(self._losses(vectors.truncated(width), batch) for width in widths) / len(widths)

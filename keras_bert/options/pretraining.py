@@ -73,12 +73,7 @@ class Masking:
         return self
 
     def scaled(self, length: int, longest: int) -> "Masking":
-        """The settings for rows of another length, with the same number of predictions a token.
-
-        Args:
-            length: number of tokens of these rows.
-            longest: number of tokens that `max_predictions` is meant for.
-        """
+        """The settings for rows of another length, with as many predictions a token as rows of `longest` tokens."""
         return dataclasses.replace(self, max_predictions=max(1, round(self.max_predictions * length / longest)))
 
 

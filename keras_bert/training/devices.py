@@ -117,9 +117,8 @@ class Devices:
     def spread(self, read: Callable[..., Iterable[Batch]]) -> Iterable[Batch]:
         """Distributes batches: every device gets its share of the rows of every batch.
 
-        Args:
-            read: returns the batches. With several devices it is called with `shares`, the parts of this process, and
-                `of`, the number of parts; see `keras_bert.data.batches.Batches.after`.
+        With several devices `read` is called with `shares`, the parts of this process, and `of`, the number of parts;
+        see `keras_bert.data.batches.Batches.after`.
         """
         if self.count == 1:
             return read()
