@@ -50,16 +50,9 @@ def ingest_examples(
     the rows as they were read. `schema.json` has properties of the training rows, to compare new rows with. Rows of
     different splits with the same texts are counted.
 
-    Args:
-        vocabulary: the vocabulary of the model.
-        rows: the rows that `read_examples` read.
-        examples: the written rows.
-        max_length: the maximum number of tokens of a record.
-        stride: for questions, tokens of a context from one window to the next; a third of `max_length` if None.
-        max_query_length: the maximum number of tokens of a question; a sixth of `max_length` if None.
-        prompts: for retrieval, the texts in front of queries and passages.
-        corpus: the text of the pre-training, in which validation and test rows are looked for; None for no search.
-        beam: the engine that reads the corpus.
+    A record has at most `max_length` tokens. For questions, `stride` is the number of tokens of a context from one
+    window to the next, a third of `max_length` if None, and `max_query_length` is a sixth if None. `prompts` are for
+    retrieval. Validation and test rows are looked for in the corpus of the pre-training, if there is one.
 
     Raises:
         ValueError: `max_length` is too small, or the windows of a context have no room or leave gaps.

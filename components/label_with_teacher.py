@@ -59,17 +59,10 @@ def label_with_teacher(
     their texts, and unlabelled texts. All but the first get the teacher's labels. Test rows are not labelled; they are
     read only to find other rows that are equal to one of them. An interrupted step resumes at the next part.
 
-    Args:
-        teachers: fine-tuned models of any task; the mean of their probabilities is the answer.
-        pretrained: the model that the teachers were fine-tuned from. Its masked-token head predicts replacements;
-            without one, the nearest entries of its embedding table replace a word.
-        examples: the labelled rows.
-        labelled: the rows with `teacher_answers`; its counts are the numbers of rows of each kind.
-        teacher_labels: the augmentation of the training rows.
-        unlabelled: texts without labels; each line is a row.
-        overlap: what happens to copies, new pairs and unlabelled texts that are equal to a validation or test row, see
-            `CopyFilter` and `resolve_leaks`.
-        near_overlap: what happens to those that are nearly equal to such a row.
+    The mean of the probabilities of several teachers is the answer. They were fine-tuned from the pre-trained model,
+    whose masked-token head predicts replacements; without one, the nearest entries of its embedding table replace a
+    word. `overlap` and `near_overlap` say what happens to copies, new pairs and unlabelled texts that are equal, or
+    nearly, to a validation or test row, see `CopyFilter` and `resolve_leaks`.
 
     Raises:
         InputError: there are unlabelled texts, but a row of the task is more than a single text; or an unlabelled text

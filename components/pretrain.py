@@ -50,21 +50,14 @@ def pretrain(
     If the examples have two lengths, the first steps are on short rows; validation is on long rows. An epoch is as many
     rows as both lengths have.
 
-    Args:
-        examples: the rows of `mask_examples`, masked already or masked again in each epoch.
-        vocabulary: the vocabulary of the rows.
-        model: the encoder with its pre-training heads.
-        start: the model to continue from, with the vocabulary of the rows; None for random weights.
-        encoder: the shape of an encoder with random weights.
-        training: how long and how to train.
-        short_steps: the share of the steps on short rows, if there are any (Devlin et al. 2019, appendix A.2).
-        validations: the number of validations on held-out rows, evenly spread over the training.
-        generator: the generator that replaces tokens, with random weights; None for an encoder that predicts masked
-            tokens itself.
-        span_boundary: whether masked tokens are also predicted from the boundaries of their spans (Joshi et al. 2020,
-            section 3.2). This head is not kept: nothing reads it later, and no format has a place for it.
-        mask_decoder: whether DeBERTa's decoder, which reads absolute positions, predicts masked tokens (He et al. 2021,
-            section 3.2); a generator has it instead of the encoder. It is kept with the head of masked tokens.
+    The rows of `mask_examples` are masked already, or masked again in each epoch. Training continues from `start`, or
+    begins with random weights in the shape of `encoder`. `short_steps` is the share of the steps on short rows (Devlin
+    et al. 2019, appendix A.2).
+
+    With `span_boundary` masked tokens are also predicted from the boundaries of their spans (Joshi et al. 2020, section
+    3.2). This head is not kept: nothing reads it later, and no format has a place for it. With `mask_decoder` DeBERTa's
+    decoder, which reads absolute positions, predicts masked tokens (He et al. 2021, section 3.2); a generator has it
+    instead of the encoder. It is kept with the head of masked tokens.
 
     Raises:
         ValueError: neither `start` nor `encoder` is given, or both; or both a generator and span boundaries are given.

@@ -84,18 +84,10 @@ def push(
 ) -> None:
     """Copies a blessed model into the next numbered folder of `folder`; each model file describes itself.
 
-    Args:
-        edges: the exported files of each seed; the evaluation names the seed whose files are pushed.
-        evaluation: the scores, which are copied as `metrics.json` and into the model card.
-        blessing: the decision whether to push.
-        examples: the rows of the training and the evaluation.
-        pushed: the artifact that names the folder of the pushed version.
-        folder: the folder of all versions, 1, 2, 3, ...; relative to `root`, or absolute.
-        name: the name of the model, for its card.
-        corpus: the text of the pre-training, if this job has one.
-        page: the texts that the page of an embedding or retrieval model searches; None for a page without a search.
-        checkpoint: where the checkpoint of the job comes from, for the card.
-        root: the folder of the runs, which holds `pushed`; the working folder if empty.
+    The evaluation names the seed whose files are pushed; its scores are copied as `metrics.json` and into the model
+    card, which has the name of the model and the origin of the job's checkpoint. `folder` has all versions, 1, 2, 3,
+    ...; it is relative to `root`, the folder of the runs, or absolute. `page` has the texts that the page of an
+    embedding or retrieval model searches; None for a page without a search.
 
     Raises:
         InputError: there are no texts to search, or too many.

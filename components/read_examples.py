@@ -26,12 +26,8 @@ def read_examples(
     with labels a tenth of each label. Rows of different splits with the same texts are treated as the source's
     `overlap` says; rows with nearly the same texts as its `near_overlap` says.
 
-    Args:
-        rows: the written rows.
-        origins: the places that they come from.
-        source: the files; its `task` decides how they are labelled.
-        unlabelled: a table of texts with a teacher's answers, which become training rows as well; None for no table.
-        kept: the columns that rows keep besides those of their task.
+    `unlabelled` is a table of texts with a teacher's answers, which become training rows as well; `kept` are the
+    columns that rows keep besides those of their task.
 
     Raises:
         InputError: the rows cannot be used, are too few for three splits, or are in two splits, which is forbidden.

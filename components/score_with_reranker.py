@@ -43,12 +43,8 @@ def score_with_reranker(
 
     Scores that the rows have already are replaced. Queries without negatives have no scores, and test rows have none.
 
-    Args:
-        reranker: a model that reads a query and a passage together, and gives one number; or one of vectors.
-        vocabulary: the vocabulary of the examples.
-        examples: the rows of retrieval.
-        scored: the same rows with the scores as a teacher's answers.
-        scale: factor of the similarities of vectors, as in the loss.
+    The re-ranker reads a query and a passage together, and gives one number; or it is a model of vectors, whose
+    similarities are multiplied by `scale`, as in the loss.
 
     Raises:
         InputError: the model gives neither numbers nor vectors, or no training query has a negative.

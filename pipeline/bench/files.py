@@ -54,9 +54,7 @@ def bench(files: Sequence[Path], options: BenchOptions) -> dict[str, Any]:
     """Measures all files with all numbers of threads, one after the other.
 
     An `.onnx` file takes any length: by default it is measured at the lengths of the `.tflite` files, up to its own.
-
-    Returns:
-        Plain values: `processors`, `answers`, `operations`, and `files` in their order.
+    The result has `processors`, `answers`, `operations`, and `files` in their order.
     """
     inspected = [inspect_file(file) for file in files]
     threads = options.threads or tuple(count for count in USUAL_THREADS if count <= usable_processors())

@@ -27,8 +27,7 @@ _DELEGATE = re.compile(r"Replacing (\d+) out of (\d+) node\(s\) with delegate \(
 def bench_on_phone(files: Sequence[Path], options: BenchOptions) -> dict[str, Any]:
     """Measures all signatures of all files on the phone, with all numbers of threads.
 
-    Returns:
-        Plain values: `phone`, and `files` with a run for every signature and number of threads.
+    The result has `phone`, and `files` with a run for every signature and number of threads.
     """
     phone = find_phone()
     results = []

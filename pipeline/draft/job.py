@@ -90,11 +90,7 @@ def draft_job(request: DraftRequest, checkpoint: Checkpoint, name: str = "") -> 
 
 
 def write_job_file(job: DraftedJob, file: Path, title: str, *, overwrite: bool = False) -> list[str]:
-    """Writes a job file; paths below its folder are relative.
-
-    Returns:
-        Warnings about the rows, see `check_data`.
-    """
+    """Writes a job file; paths below its folder are relative. Returns the warnings of `check_data`."""
     if file.exists() and not overwrite:
         raise InputError(f"--out must be a file that does not exist, got {file}; --overwrite replaces it")
     tables = [_with_paths_from(table, file.parent) for table in job.tables]

@@ -186,11 +186,7 @@ def check_teachers(settings: Settings) -> None:
 
 
 def check_data(settings: Settings) -> list[str]:
-    """Reads all of the user's data.
-
-    Returns:
-        What the user should know of the labelled rows and of the page before anything trains, a line each.
-    """
+    """Reads all of the user's data; returns what the user should know before anything trains, a line each."""
     if settings.checkpoint is not None:
         settings.checkpoint.check()
         check_shapes(settings)

@@ -70,12 +70,7 @@ def hub_overrides(settings: Settings) -> list[str]:
 
 
 def load_beam(path: Path | None, overrides: Sequence[str] = ()) -> BeamOptions:
-    """The table `[beam]` of a job, with overrides such as `beam.workers=2`; the job need not be complete.
-
-    Args:
-        path: the job; None for the defaults.
-        overrides: see `load_settings`.
-    """
+    """The table `[beam]` of a job, with overrides such as `beam.workers=2`; the job need not be complete."""
     for override in overrides:
         if not override.strip().startswith("beam."):
             raise InputError(f"--set must be a key of [beam] here, as beam.workers=2, got {override}")

@@ -57,12 +57,9 @@ class Observer:
         """The first step that is not cached is about to start; the estimate is of it and all steps after it."""
 
     def step(self, name: str, expected: float | None, record: Path) -> Watcher:
-        """A step starts.
+        """A step starts, which took `expected` seconds last time; None if it never ran.
 
-        Args:
-            name: its name.
-            expected: its duration last time in seconds; None if it never ran.
-            record: the folder where a training writes its history while it runs, see `StepFolders`.
+        In the folder `record` a training writes its history while it runs, see `StepFolders`.
         """
         return Watcher()
 

@@ -51,10 +51,7 @@ def find_remote_roots(address: str) -> RemoteRoots:
 def open_store(root: Path, *, create: bool = True, is_shared: bool = False) -> RootStore:
     """The store of a root; the store of a mirror is first updated from its address.
 
-    Args:
-        root: the folder of the root.
-        create: whether a root that no run has written to is made.
-        is_shared: whether other processes of this machine may run steps in the root at the same time.
+    With `is_shared` other processes of this machine may run steps in the root at the same time.
     """
     address = root_address(root)
     if address is None:

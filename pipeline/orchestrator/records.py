@@ -157,8 +157,7 @@ class Outcome(NamedTuple):
 def outcome_of_exit(code: int | None) -> Outcome:
     """The outcome of a process that ended without reporting one.
 
-    Args:
-        code: the exit code; negative for the number of a signal, as `multiprocessing` and `subprocess` return it.
+    Its exit code is negative for the number of a signal, as `multiprocessing` and `subprocess` return it.
     """
     if code is None or code >= 0:
         return Outcome("crash", f"ended with exit code {code} before it was done")

@@ -116,19 +116,11 @@ def run_pipeline(
     object storage, processes of one machine wait for each other's locks in the mirror, and processes of several
     machines for each other's leases.
 
-    Args:
-        pipeline: the pipeline to run.
-        root: the folder for artifacts, metadata and logs; created if necessary.
-        request: the requested steps.
-        machine: the resources that the run may use.
-        settings: JSON values to record with the run.
-        observer: receives the progress of the run.
-        preload: modules that the fork server imports once, before the first step that runs.
-        first_party: top-level packages whose code is part of the cache keys.
-        part_of: the first run of the series that this run belongs to, if any.
-        is_whole: whether the run is complete by itself; a run that leaves out steps is recorded as partial in any case.
-        invocation: the identifier of an orchestrator's run, which starts each step as a command: steps with the same
-            one are recorded as one run, which ends with its last step. Without it, a step is a run of its own.
+    The root is created if necessary. `settings` are JSON values to record with the run, `preload` the modules that the
+    fork server imports once, before the first step that runs, and `first_party` the top-level packages whose code is
+    part of the cache keys. `part_of` is the first run of the series that this run belongs to; the run is complete by
+    itself if it `is_whole`, unless it leaves out steps. `invocation` identifies an orchestrator's run, which starts
+    each step as a command: steps with the same one are recorded as one run, which ends with its last step.
 
     Raises:
         InputError: the user's input cannot be used, or steps before the only one are not done. A root that was created

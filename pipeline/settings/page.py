@@ -27,11 +27,7 @@ def check_page(settings: Settings) -> None:
 
 
 def check_search_texts(settings: Settings, splits: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Reads the texts that the page searches.
-
-    Returns:
-        The size that they add to the page, in a line; empty without a search.
-    """
+    """Reads the texts that the page searches; returns the size that they add to the page, in a line."""
     page = settings.page
     if page is None:
         return []

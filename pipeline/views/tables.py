@@ -94,8 +94,7 @@ def wrap(text: str, width: int) -> list[str]:
 def column_widths(columns: Iterable[Sequence[str]], room: int) -> list[int] | None:
     """The widths of columns in which no word is cut; the widest give way where the room is short.
 
-    Returns:
-        A width per column, or None if the longest words alone are wider than the room.
+    None if the longest words alone are wider than the room.
     """
     cells = list(columns)
     widths = [max((cell_len(line) for cell in column for line in cell.split("\n")), default=0) for column in cells]

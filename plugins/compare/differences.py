@@ -48,8 +48,7 @@ def half_width(seeds: int) -> float:
 def significant(tests: Mapping[T, float | None]) -> set[T]:
     """The tests that reject their null hypothesis with a family-wise error rate of `LEVEL` (Holm 1979).
 
-    Args:
-        tests: name -> p-value, None if it cannot be computed.
+    A p-value that cannot be computed is None.
     """
     p_values = {name: p for name, p in tests.items() if p is not None}
     rejected: set[T] = set()

@@ -45,14 +45,8 @@ def export_coreml(
     recipe: int8 with a scale for each unit, palettes of 16 numbers for each unit, or int4 with a scale for each block.
     Tables are int8 with a scale for each row. Functions need iOS 18 or macOS 15.
 
-    Args:
-        model: the model, as `QuantizationAware.finish` leaves it.
-        folder: an existing folder.
-        lengths: tokens of the functions.
-        quantization: the recipe of the model; None for a float model.
-        output: the name of the output.
-        description: one line about the model.
-        metadata: texts by name for apps, which read them as `MLModelMetadataKey.creatorDefinedKey`.
+    A quantized model is one that `QuantizationAware.finish` left, with its recipe. `metadata` are texts by name for
+    apps, which read them as `MLModelMetadataKey.creatorDefinedKey`.
     """
     network = skip_unused_tokens(model)
     with temporary_folder() as made, silenced():

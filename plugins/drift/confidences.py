@@ -17,8 +17,7 @@ from plugins.drift.measures import Drift, compare_bins
 def compare_confidences(folder: Path, rows: Sequence[Any]) -> list[Drift]:
     """Runs a pushed file on new rows and compares its confidences with those for validation rows.
 
-    Returns:
-        One entry; none for a model whose evaluation has no confidences, as of a regression.
+    The result has one entry; none for a model whose evaluation has no confidences, as of a regression.
     """
     from keras_bert.export.bundle import load_exported
 

@@ -25,8 +25,7 @@ _LEAST_MORE, _STANDARD_ERRORS = 0.05, 3.5
 def compare_vectors(vectors: str, folder: Path, rows: Sequence[Any]) -> list[Drift]:
     """Compares the vectors of a pushed file for new rows with those of `encode_vectors` (Lopez-Paz and Oquab 2017).
 
-    Returns:
-        One entry; none if there are no vectors, or fewer than 20 rows.
+    The result has one entry; none if there are no vectors, or fewer than 20 rows.
     """
     from keras_bert.export.bundle import load_exported
 

@@ -47,17 +47,10 @@ def explain_models(
     Words get their shares by occlusion, which explains files, too. The heads and the layers of both models are looked
     into: what heads look at, the loss without each, and the tags and trees of words in the states of each layer.
 
-    Args:
-        teacher: the fine-tuned model.
-        student: the model that is exported; the teacher itself if there is no smaller one.
-        edge: the exported files, of which the first that answers is explained.
-        examples: the rows.
-        explanation: the report.
-        rows: the number of validation rows.
-        layers: the teacher's layers that the student began with, whose attention its own is compared with; None for
-            layers that are evenly spread.
-        probes: tagged sentences that layers are probed with; None for the examples if their words are tagged, else for
-            no probes.
+    The student is the teacher itself if there is no smaller one; of the files the first that answers is explained.
+    `rows` is the number of validation rows. `layers` are the teacher's that the student began with, whose attention its
+    own is compared with; None for layers that are evenly spread. `probes` are the tagged sentences that layers are
+    probed with; None for the examples if their words are tagged, else for no probes.
     """
     from keras_bert.export.bundle import load_exported
     from plugins.explain.agreement import compare

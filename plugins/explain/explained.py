@@ -25,14 +25,7 @@ class ExplainedRow:
 
     @classmethod
     def of(cls, task: Task, text: str, choice: Any = None, pair: str | None = None) -> Self:
-        """Encodes a text, runs the model, and chooses a number of its outputs.
-
-        Args:
-            task: a fine-tuned task, with any model that takes tokens.
-            text: the text, or the first of a pair.
-            choice: see `Task.target`; None for the number of the model's answer.
-            pair: the second text of a pair.
-        """
+        """Encodes a text or pair, runs the model, and chooses a number of its outputs, see `Task.target`."""
         _check_task(task)
         texts = as_texts("text", [text]) + ([] if pair is None else as_texts("pair", [pair]))
         return cls._choose(task, *read_row(task, task.explained_texts(texts)), choice)

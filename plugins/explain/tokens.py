@@ -50,12 +50,7 @@ class Tokens:
     ) -> Self:
         """The row that `tokenizer.encode` makes of a text or pair.
 
-        Args:
-            tokenizer: any tokenizer.
-            texts: one text, or the two of a pair.
-            max_length: maximum number of tokens of the row, special tokens included.
-            parts: the tokens of each text in the row; None for as many of the first ones as `encode` takes.
-            answer: see the attributes.
+        `parts` are the tokens of each text in the row; None for as many of the first ones as `encode` takes.
         """
         if len(texts) not in (1, 2):
             raise ValueError(f"Tokens.texts must be one text or a pair, got {len(texts)} texts")
@@ -130,10 +125,8 @@ class Tokens:
     def common_words(self, other: Self) -> tuple[Array, Array]:
         """The words of this row and of another one that start at the same place of the same text.
 
-        Two models may keep or split words differently; texts are those of both rows.
-
-        Returns:
-            Their numbers in this row and in the other one, in the order of this row: two arrays (common words,).
+        Two models may keep or split words differently; texts are those of both rows. The results are their numbers in
+        this row and in the other one, in the order of this row: two arrays (common words,).
         """
         numbers = {(text, start): number for number, (start, _, text) in enumerate(other.word_offsets.tolist())}
         keys = [(text, start) for start, _, text in self.word_offsets.tolist()]

@@ -14,8 +14,7 @@ _SHORTEST, _LONGEST = 5, 50
 def tree_distances(heads: Sequence[int]) -> Array:
     """The number of edges between each two words of a dependency tree, float64 (words, words).
 
-    Args:
-        heads: the number of the head of each word, from 1; 0 for the root, as in CoNLL-U.
+    The head of a word is a number from 1; 0 for the root, as in CoNLL-U.
     """
     from scipy.sparse.csgraph import shortest_path
 
@@ -50,11 +49,8 @@ def spanning_tree(distances: Array) -> set[tuple[int, int]]:
 def attachment_score(predicted: Iterable[Array], trees: Iterable[Array]) -> float:
     """The share of the edges of trees that the spanning trees of predicted distances have, without directions.
 
-    The "UUAS" of Hewitt and Manning 2019, section 4, with punctuation marks; NaN without an edge.
-
-    Args:
-        predicted: the predicted distances of each sentence (words, words).
-        trees: the distances in its tree (words, words).
+    The "UUAS" of Hewitt and Manning 2019, section 4, with punctuation marks; NaN without an edge. Distances of each
+    sentence are (words, words).
 
     Examples:
         >>> tree = tree_distances([2, 0, 2])
@@ -74,10 +70,7 @@ def distance_correlation(predicted: Iterable[Array], trees: Iterable[Array]) -> 
 
     The correlation of the distances from each word, averaged over the words of all sentences of a length, then over
     lengths of 5 to 50 words: the "DSpr." of Hewitt and Manning 2019, section 4. NaN without such a sentence.
-
-    Args:
-        predicted: the predicted distances of each sentence (words, words).
-        trees: the distances in its tree (words, words).
+    Distances of each sentence are (words, words).
 
     Examples:
         >>> tree = tree_distances([0, 1, 2, 3, 4])

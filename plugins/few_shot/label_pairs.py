@@ -22,15 +22,9 @@ def draw_label_pairs(flags: Array, partner_flags: Array | None = None, *, pairs:
     row with no possible partner of one of the two kinds only has pairs of the other kind. Two rows without any label
     are not a pair.
 
-    Args:
-        flags: 1 for each label of a row, else 0 (rows, labels).
-        partner_flags: the same for the rows in the second place (partners, labels); None for the rows themselves, none
-            of which is then its own partner.
-        pairs: the number of pairs of each kind that a row is in the first place of, at least 1.
-        seed: the seed of the draws.
-
-    Returns:
-        The pairs, in the order of their first row.
+    `flags` are 1 for each label of a row, else 0 (rows, labels); `partner_flags` are those of the rows in the second
+    place, None for the rows themselves, none of which is then its own partner. `pairs` is the number of pairs of each
+    kind that a row is in the first place of. The result is in the order of the first rows.
     """
     partners = flags if partner_flags is None else partner_flags
     chance, labelled = np.random.default_rng(seed), np.asarray(partners.any(axis=1))

@@ -28,14 +28,8 @@ def fit_logistic_head(
     The regression has the optimum of scikit-learn's `LogisticRegression`: a multinomial one for one label a row, and
     one for each label where a row may have several.
 
-    Args:
-        task: a task with a Keras model of `build_classifier`.
-        inputs: the model's inputs (rows, length), the first result of `task.examples`.
-        targets: the second one: numbers of labels (rows,), or 0 and 1 for each label (rows, labels).
-        l2: the penalty of the weights, 1 / C of scikit-learn; above 0.
-        class_weights: the weight of the rows of each label; where a row may have several, that of its rows with the
-            label. None for 1.
-        batch_size: rows of a batch.
+    `inputs` and `targets` are the results of `task.examples`, `l2` is 1 / C of scikit-learn. `class_weights` has the
+    weight of the rows of each label; where a row may have several, that of its rows with the label. None for 1.
     """
     check_keras_model(task, "trained")
     check("fit_logistic_head", "l2", 0 < l2 < float("inf"), "be positive and finite", l2)

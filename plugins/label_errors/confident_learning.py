@@ -91,11 +91,8 @@ def find_label_errors(labels: Array, probabilities: Array) -> Array:
 def score_labels(labels: Array, probabilities: Array, score: LabelScore = "self_confidence") -> Array:
     """Returns a quality score of each row's label (rows,), 0 to 1; low scores are likely errors.
 
-    Args:
-        labels: see the module.
-        probabilities: see the module; at least two classes.
-        score: `self_confidence`, the probability of the given label; or `normalized_margin`, (margin + 1) / 2, where
-            the margin is its lead over the most probable other label.
+    `self_confidence` is the probability of the given label; `normalized_margin` is (margin + 1) / 2, where the margin
+    is its lead over the most probable other label. For the arguments see the module; there are at least two classes.
 
     Examples:
         >>> probabilities = np.array([[0.7, 0.2, 0.1]])

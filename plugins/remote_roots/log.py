@@ -54,11 +54,8 @@ class RunLog:
     ) -> tuple[int, int]:
         """Claims the first free number from `number` on; returns it and the number of its run, which it may join.
 
-        Args:
-            number: a number that no process has seen taken.
-            content: the entry that starts the run; `joins` is added.
-            joined_run: a number and its first entry -> the run to join if that is the same run, else None. It sees what
-                other processes have claimed since.
+        `content` is the entry that starts the run; `joins` is added. `joined_run` sees a number and its first entry
+        that other processes have claimed since, and returns the run to join if that is the same run, else None.
         """
         run = content["joins"]
         while not self._store.create_json(entry_name(number, START), content | {"joins": run}):

@@ -33,9 +33,7 @@ class ObjectStorageRoots(RemoteRoots):
 
         Runs that had a heartbeat within a day, what they made or reused, and what their steps read, are needed.
         Artifacts that were uploaded but never recorded, as their runs were killed, are garbage.
-
-        Returns:
-            The artifacts by their names in the root, see `place_of`.
+        The result has them by their names in the root, see `place_of`.
         """
         assert isinstance(store, RemoteStore)
         newest = store.newest_log()

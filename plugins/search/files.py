@@ -18,8 +18,7 @@ WINNER_FILE = "winner.toml"
 def write_search(result: AnyResult, tables: Tables, folder: Path) -> list[Path]:
     """Writes `search.json`, `search.md`, a plot of candidates, and `winner.toml`, a whole job made of the job's tables.
 
-    Returns:
-        The files; without a winner there is no job.
+    Returns the files; without a winner there is no job.
     """
     draw = draw_front if isinstance(result, StudentResult) else None
     files = write_report("search", as_plain(vars(result)), folder, render_search(result), draw)

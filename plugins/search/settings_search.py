@@ -104,10 +104,8 @@ class _Training(NamedTuple):
 class _StageSearch:
     """The search of the settings of one model; the other model has the values of the stage before.
 
-    Args:
-        values: the values of the stage before.
-        shares: the number of stages, this one among them, that share what is left of the time; the finalists of the
-            last one go through all later stages of the job.
+    `shares` is the number of stages, this one among them, that share what is left of the time; the finalists of the
+    last one go through all later stages of the job.
     """
 
     def __init__(self, search: SettingsSearch, stage: SearchStage, values: Mapping[str, Any], shares: int) -> None:

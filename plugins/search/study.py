@@ -82,11 +82,8 @@ def _read_values(trial: Any, dimensions: Sequence[Dimension]) -> dict[str, Any]:
 class Study:
     """The trials of one stage of one search.
 
-    A proposal only depends on the trials before it, so that a resumed search makes the same proposals.
-
-    Args:
-        name: identifies the stage, its space, and all that its trials share.
-        sampler: the tree-structured Parzen estimator with median pruning, or a random search without pruning.
+    A proposal only depends on the trials before it, so that a resumed search makes the same proposals. `name`
+    identifies the stage, its space, and all that its trials share. Only the tree-structured Parzen estimator prunes.
     """
 
     def __init__(self, folder: Path, name: str, dimensions: Sequence[Dimension], sampler: Sampler) -> None:
