@@ -111,12 +111,7 @@ def label_with_teacher(
 
 
 class _RowKind(NamedTuple):
-    """Rows of one kind.
-
-    Attributes:
-        has_labels: whether the rows have labels; if not, the teacher labels them.
-        read: yields the batches from an index on.
-    """
+    """Rows of one kind; `read` yields the batches from an index on."""
 
     name: str
     split: str

@@ -24,12 +24,7 @@ CHUNK_BYTES = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class CutTable:
-    """A table that was cut into chunks.
-
-    Attributes:
-        names: the names of the columns, or of all fields of JSON lines.
-        json_types: the types of the fields of JSON lines, see `JsonTypes`; empty for other tables.
-    """
+    """A table that was cut into chunks, with its columns, or the fields of JSON lines and their `JsonTypes`."""
 
     chunks: int
     rows: int

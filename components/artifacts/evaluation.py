@@ -63,11 +63,9 @@ class MeasuredModel:
 
 
 class SliceScore(NamedTuple):
-    """The score of the shipped file on a part of the test rows.
+    """The deciding metric of the shipped file, a share, on a part of the test rows.
 
-    Attributes:
-        kind: `length`, `unknown` (the share of unknown tokens), or a column.
-        score: the deciding metric, a share.
+    `kind` is `length`, `unknown` (the share of unknown tokens), or a column.
     """
 
     kind: str

@@ -6,11 +6,7 @@ from components.dsl.artifact import RecordArtifact
 
 
 class FileFootprint(NamedTuple):
-    """The size and the speed of an exported file.
-
-    Attributes:
-        milliseconds: tokens of a full row, as text -> the time of one answer on one thread.
-    """
+    """The size of an exported file, and tokens of a full row, as text -> the time of one answer on one thread."""
 
     bytes: int
     milliseconds: dict[str, float]

@@ -30,12 +30,9 @@ _ROW_BITS = 40
 
 
 class Partition(NamedTuple):
-    """The documents of a range of keys, sorted by key and place.
+    """The documents of a range of keys, sorted by key and place: files of their rows (`PARTITION_ROW`) and texts.
 
-    Attributes:
-        rows: the file of its rows (documents,) of type `PARTITION_ROW`.
-        texts: the file of their texts, in the same order.
-        clash: positions of two neighbours with the same id in the source and different texts; empty without any.
+    `clash` are the positions of two neighbours with the same id in the source and different texts; empty without any.
     """
 
     number: int

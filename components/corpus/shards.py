@@ -20,11 +20,7 @@ def read_shard(content: bytes) -> list[tuple[str, str]]:
 
 
 class ShardDocument(NamedTuple):
-    """A document of a shard.
-
-    Attributes:
-        whole: the hash of the text of the cut document that this is a part of; None for an uncut document.
-    """
+    """A document of a shard; `whole` is the hash of the text of the cut document that it is a part of, else None."""
 
     id: str
     sentences: list[str]

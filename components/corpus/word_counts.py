@@ -31,11 +31,7 @@ _BATCH = 256
 
 
 class WordCounts(NamedTuple):
-    """The words of a corpus.
-
-    Attributes:
-        error: a count is at most so much too low; 0 up to 16 million different words.
-    """
+    """The words of a corpus; counts are at most `error` too low: 0 up to 16 million different words."""
 
     counts: dict[str, int]
     words: int

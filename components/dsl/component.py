@@ -42,12 +42,7 @@ Local = Annotated[T, Role.LOCAL]
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """One parameter of a component.
-
-    Attributes:
-        optional: an input that may be None.
-        many: an input that is a list of artifacts.
-    """
+    """One parameter of a component; an input may be None if `optional`, and a list of artifacts if `many`."""
 
     name: str
     role: Role
@@ -101,8 +96,7 @@ NodeInput = Handle[Artifact] | Sequence[Handle[Artifact]] | None
 class Node:
     """A component with its inputs and parameters, waiting to be run.
 
-    Attributes:
-        name: the name of the node in runs: the component's name, unless a pipeline has several nodes of one component.
+    Its name is the component's, unless a pipeline has several nodes of one component.
     """
 
     def __init__(self, component: "Component", inputs: Mapping[str, NodeInput], values: Mapping[str, Any]) -> None:

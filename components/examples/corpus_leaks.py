@@ -24,8 +24,7 @@ _TEXTS = "texts.json"
 class CorpusLeaks(NamedTuple):
     """Held-out texts in a corpus, and the rest of the corpus.
 
-    Attributes:
-        emptied_parts: cut document, see `ShardDocument.whole` -> the number of its parts that were removed as a whole.
+    `emptied_parts` has, by `ShardDocument.whole`, the number of parts that were removed as a whole.
     """
 
     equal: frozenset[int]

@@ -28,12 +28,7 @@ _NOT_COLUMNS = (
 
 
 class SourceRows(NamedTuple):
-    """The rows of a source.
-
-    Attributes:
-        labels: the labels in the order of their numbers; empty for tasks without labels.
-        columns: the columns that training rows keep, in the order of the table.
-    """
+    """The rows of a source, its labels in the order of their numbers, and the columns that training rows keep."""
 
     splits: Splits
     labels: list[str]

@@ -73,11 +73,9 @@ class Record(NamedTuple):
 
 
 class RowBlock(NamedTuple):
-    """Consecutive whole rows of a table.
+    """Consecutive whole rows of a table; of JSON lines one column with the lines, see `are_lines`.
 
-    Attributes:
-        rows: all columns; of JSON lines one column with the lines, see `are_lines`.
-        problems: the reason why a row cannot be used, by the row's index in the block.
+    `problems` are the reasons why rows cannot be used, by the row's index in the block.
     """
 
     rows: "pa.Table"

@@ -10,12 +10,7 @@ from components.dsl.errors import InputError
 
 
 class HeldOutCuts(NamedTuple):
-    """Cut documents that are held out; small even if they are many.
-
-    Attributes:
-        last: the documents up to this hash.
-        others: some of the later ones.
-    """
+    """Cut documents that are held out, up to a hash and some others; small even if they are many."""
 
     last: str = ""
     others: frozenset[str] = frozenset()

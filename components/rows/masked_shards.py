@@ -36,11 +36,7 @@ _ROWS_AT_ONCE = 1024
 
 @dataclasses.dataclass(frozen=True)
 class ShardJob:
-    """The settings that all shards share.
-
-    Attributes:
-        seed: seeds every choice, together with the name of the shard.
-    """
+    """The settings that all shards share; the seed seeds every choice, together with the name of the shard."""
 
     tokenizer: str
     output: str
@@ -54,11 +50,7 @@ class ShardJob:
 
 
 class TokenizedShard(NamedTuple):
-    """A tokenized shard.
-
-    Attributes:
-        splits: the documents of `train` and `validation`, as ranges of `flat`.
-    """
+    """A tokenized shard; the documents of `train` and `validation` are ranges of `flat`."""
 
     flat: NDArray[np.int32]
     splits: dict[str, list[SegmentBounds]]

@@ -15,11 +15,7 @@ _QUERIES_AT_ONCE = 256
 
 
 class MinedRows(NamedTuple):
-    """Rows with further negatives.
-
-    Attributes:
-        filtered: number of candidates that were left out as likely answers, as they are too near.
-    """
+    """Rows with further negatives; `filtered` candidates were too near, and so are likely answers."""
 
     rows: list[QueryRow]
     mined: int

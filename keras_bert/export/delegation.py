@@ -26,12 +26,7 @@ _FINEST = 2.0**-10
 
 
 class Delegation(NamedTuple):
-    """The nodes of a graph that XNNPACK runs, and those that it does not.
-
-    Attributes:
-        parts: the number of connected partitions that it runs; values are copied between them.
-        left: operation and probable reason -> number of nodes that the delegate does not run.
-    """
+    """The nodes of a graph that XNNPACK runs, in connected `parts`, and the others by operation and probable reason."""
 
     nodes: int
     taken: int

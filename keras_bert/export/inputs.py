@@ -36,11 +36,7 @@ class ExportInputs:
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonRows:
-    """Rows on which the exported files of a model are compared with it.
-
-    Attributes:
-        minimum_agreement: the required mean agreement with the quantized model, 0 to 1; see `export_model`.
-    """
+    """Rows on which the exported files of a model are compared with it; for the agreement see `export_model`."""
 
     features: "Features"
     read_texts: Callable[[], Sequence[str]]

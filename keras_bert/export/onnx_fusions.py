@@ -55,9 +55,7 @@ class _Normalization(NamedTuple):
 class _Move(NamedTuple):
     """A scalar factor after a product with weights, which can be folded into the weights.
 
-    Attributes:
-        source: the node that makes the other operand.
-        places: the nodes that use kernel and bias, each with the index of this input.
+    `source` makes the other operand; `places` use kernel and bias, each with the index of this input.
     """
 
     product: Any

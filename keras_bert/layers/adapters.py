@@ -96,11 +96,7 @@ class SoftPrompt(keras.layers.Layer):
 
 
 class PromptAwareLayer(keras.layers.Layer):
-    """The base class of layers that depend on the length of a soft prompt.
-
-    Attributes:
-        tokens: the number of tokens of the prompt, 0 without one. An adapter sets it; it is not saved.
-    """
+    """The base class of layers that depend on the length of a soft prompt, `tokens`, which an adapter sets."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)

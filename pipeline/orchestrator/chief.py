@@ -21,12 +21,9 @@ _SETTLE_SECONDS = 10.0
 
 
 class JoinRequest(NamedTuple):
-    """A training that all workers run together.
+    """A training that all workers run together, with the code, libraries and version of Python that they must share.
 
-    Attributes:
-        arguments: all artifacts and parameters as JSON, see `encode_argument`; the paths of artifacts are relative to
-            the root.
-        versions: the code, the libraries and the version of Python that the workers must share.
+    `arguments` are as `encode_argument` makes them; the paths of artifacts are relative to the root.
     """
 
     name: str
@@ -41,8 +38,7 @@ class JoinRequest(NamedTuple):
 class Chief:
     """Asks workers to join trainings; its session begins and ends with `chief_session`.
 
-    Attributes:
-        has_failed: whether the run has failed; workers then end with an error, too.
+    After a run that `has_failed` the workers end with an error, too.
     """
 
     def __init__(self, root: Path, cluster: Cluster, join_seconds: float, presence: Presence) -> None:

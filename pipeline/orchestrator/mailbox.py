@@ -26,11 +26,7 @@ _LAUNCHER, _PROCESS = "launcher.json", "process.json"
 
 
 class StepRequest(NamedTuple):
-    """The part of a request that every version of the project can read.
-
-    Attributes:
-        versions: the code, the libraries and the version of Python that the cache key holds.
-    """
+    """The part of a request that every version of the project can read, with the versions that the cache key holds."""
 
     component: tuple[str, str]
     versions: Mapping[str, Any]

@@ -44,8 +44,7 @@ class Watcher:
 class Observer:
     """Receives the progress of a run; this one ignores it.
 
-    Attributes:
-        run: the number of the run, as other processes may start runs in the same root; None until it has one.
+    `run` is its number, as other processes may start runs in the same root; None until it has one.
     """
 
     run: int | None = None

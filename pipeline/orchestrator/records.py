@@ -68,11 +68,7 @@ class Cost(NamedTuple):
 
 
 class Execution(NamedTuple):
-    """The execution of a node in a run.
-
-    Attributes:
-        state: `ran` made new artifacts; `cached` reused the artifacts of an earlier execution with the same key.
-    """
+    """The execution of a node in a run: `ran` made new artifacts, `cached` reused those of one with the same key."""
 
     run: int
     node: str

@@ -23,11 +23,7 @@ CODE = ".code.json"
 
 
 class Root:
-    """An existing root that this process has locked.
-
-    Attributes:
-        made: the folders that were created for it, outermost first; empty for a root that existed.
-    """
+    """An existing root that this process has locked, and the folders that were made for it, outermost first."""
 
     def __init__(self, path: Path, made: list[Path]) -> None:
         self.path = path

@@ -35,11 +35,7 @@ _CLAIM_PAUSE_SECONDS = 1.0
 
 @dataclasses.dataclass(frozen=True)
 class StepResult:
-    """The result of a node.
-
-    Attributes:
-        worked: duration of the execution that made the outputs, in this or an earlier run; 0 without outputs.
-    """
+    """The result of a node; `worked` is how long the execution that made its outputs took, maybe in an earlier run."""
 
     name: str
     state: StepState

@@ -53,11 +53,7 @@ class Sample(NamedTuple):
 
 
 class DataSection(NamedTuple):
-    """The section of the page about one artifact with data.
-
-    Attributes:
-        histograms: groups of histograms; a group shows the same figure of several splits.
-    """
+    """The section of the page about one artifact with data; a group of histograms has one figure of several splits."""
 
     step: str
     title: str

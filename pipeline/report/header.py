@@ -25,11 +25,7 @@ _REFUSED = (
 
 
 class Trouble(NamedTuple):
-    """A step that failed or was refused.
-
-    Attributes:
-        remedy: how to continue the run.
-    """
+    """A step that failed or was refused, and how to continue the run."""
 
     step: str
     state: str
@@ -40,11 +36,9 @@ class Trouble(NamedTuple):
 
 
 class PageHeader(NamedTuple):
-    """The header of a page.
+    """The header of a page; figures have a name, a value and an explanation.
 
-    Attributes:
-        note: an explanation if a run did not finish and no step says why; else empty.
-        figures: name, value and explanation of the headline figures of the model.
+    The note explains a run that did not finish, where no step says why.
     """
 
     pipeline: str

@@ -8,12 +8,9 @@ from pipeline.report.record import RunRecord, find_reads, read_json
 
 
 class Origin(NamedTuple):
-    """A step that the last artifact depends on.
+    """A step that the last artifact depends on, with outputs (name, type, digest, path relative to the root).
 
-    Attributes:
-        data: the user's data that it read: parameter, file and digest; without recorded files, the kind of data in the
-            place of the file.
-        made: its outputs: name, type, digest and path relative to the root.
+    It read the user's `data` (parameter, file, digest); without recorded files, the kind of data stands for the file.
     """
 
     step: str

@@ -22,11 +22,9 @@ _PULLED_BYTES = 1e7
 
 
 class RunStep(NamedTuple):
-    """One step of a run.
+    """One step of a run, `done`, whose outputs were `made` in this run or an earlier one; None without outputs.
 
-    Attributes:
-        made: the execution that made the outputs, in this run or an earlier one; None if there are no outputs.
-        files: the user's files that it read: parameter -> file -> digest; empty if they were not recorded.
+    `files` are the user's that it read: parameter -> file -> digest; empty if they were not recorded.
     """
 
     done: Execution

@@ -16,11 +16,9 @@ _MOST_CONFUSIONS = 20
 
 
 class Confusion(NamedTuple):
-    """A confusion matrix, or the most frequent confusions of many labels.
+    """A confusion matrix of (count, share of the row), or the most frequent confusions of many labels.
 
-    Attributes:
-        rows: (count, share of the row) for every true and predicted label.
-        pairs: (true, predicted, count, share of the true label), most frequent first; empty if there is a matrix.
+    The latter are `pairs` of (true, predicted, count, share of the true label).
     """
 
     labels: list[str]

@@ -15,12 +15,7 @@ class LengthCost(NamedTuple):
 
 
 class PretrainingStepCosts(NamedTuple):
-    """The cost of a pre-training step.
-
-    Attributes:
-        bytes_an_entry: the mean bytes of the tokens that are predicted in validation: by them, losses of several
-            vocabularies can be given in one unit.
-    """
+    """The cost of a pre-training step, and the mean bytes of a predicted token, which make vocabularies comparable."""
 
     lengths: Sequence[LengthCost]
     bytes_an_entry: float

@@ -24,11 +24,7 @@ _VALIDATIONS = 10
 
 
 class ComparedVariant(NamedTuple):
-    """One variant of a comparison.
-
-    Attributes:
-        tasks: task name -> the settings of the fine-tuning; empty if only pre-training is compared.
-    """
+    """One variant of a comparison; without `tasks` only pre-training is compared."""
 
     name: str
     start: Settings

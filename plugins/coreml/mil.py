@@ -21,12 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 class MilOperation(NamedTuple):
-    """An operation of a function.
-
-    Attributes:
-        inputs: name of an argument -> the name of its value, or names of its values.
-        outputs: the name, the NumPy type and the shape of each output.
-    """
+    """An operation of a function; inputs are names of values by argument, outputs have name, NumPy type and shape."""
 
     kind: str
     inputs: Mapping[str, str | list[str]]
@@ -51,11 +46,7 @@ class MilOperation(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class MilFunction:
-    """A function of a file, which is called with its inputs by name.
-
-    Attributes:
-        constants: name -> value of whatever does not depend on the inputs.
-    """
+    """A function of a file, which is called with its inputs by name; `constants` do not depend on the inputs."""
 
     inputs: tuple[str, ...]
     outputs: dict[str, tuple[int, ...]]

@@ -6,12 +6,9 @@ from components.dsl.artifact import RecordArtifact
 
 
 class DiagnosisReport(NamedTuple):
-    """The effect of quantization on a float model, layer by layer.
+    """The effect of quantization on a float model, layer by layer, the largest gain of a float layer first.
 
-    Attributes:
-        distance: how far all outputs of the quantized model lie from those of the float model.
-        layers: for each layer the gain if it stays float, the largest gain first.
-        fix: the fewest layers that must stay float for an allowed loss; None if no allowed loss was given.
+    `distance` is that of all outputs; `fix` has the fewest layers that must stay float for an allowed loss, else None.
     """
 
     recipe: str

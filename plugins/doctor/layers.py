@@ -49,11 +49,8 @@ class QuantizationDiagnosis:
     """A float model compared with its quantization without training; the model is quantized from here on.
 
     `batches` calibrate the ranges, and outputs are compared on `rows` (rows, length). The recipe has integers;
-    `float_layers` stay float.
-
-    Attributes:
-        distance: the mean squared difference of quantized and float outputs, over the mean square of float outputs;
-            outputs at padding do not count.
+    `float_layers` stay float. `distance` is the mean squared difference of quantized and float outputs, over the mean
+    square of float outputs; outputs at padding do not count.
     """
 
     def __init__(

@@ -50,11 +50,9 @@ class HeadReport(NamedTuple):
 
 
 class TreeProbeReport(NamedTuple):
-    """Dependency trees in the states of each layer, see `plugins.explain.structural_probes`.
+    """Dependency trees in the states of each layer: the shares of edges that are found, the embeddings first.
 
-    Attributes:
-        attachment_scores: the share of the edges that are found (layers + 1,), the embeddings first.
-        chain_attachment_score: the share of the edges between neighbours, which needs no model.
+    See `plugins.explain.structural_probes`. The score of edges between neighbours needs no model.
     """
 
     attachment_scores: Sequence[float]

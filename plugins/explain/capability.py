@@ -14,11 +14,7 @@ from plugins.explain.tables import agreement_tables
 
 
 class DifferentRow(NamedTuple):
-    """A row of which a model and its teacher rank the words differently.
-
-    Attributes:
-        words: each word with its share of the largest share, -1 to 1, in the teacher and in the model.
-    """
+    """A row whose words a model and its teacher rank differently: words with both shares of the largest, -1 to 1."""
 
     model: str
     target: str

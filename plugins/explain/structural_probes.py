@@ -126,11 +126,9 @@ def structural_probe(
 
 @dataclasses.dataclass(frozen=True)
 class ParsedStates:
-    """The states of the words of sentences, and the distances in their trees; words without tokens are left out.
+    """For each sentence, states (layers + 1, words, hidden) and numbers of edges between two words (words, words).
 
-    Attributes:
-        states: for each sentence, states (layers + 1, words, hidden).
-        trees: for each sentence, the number of edges between two words (words, words).
+    Words without tokens are left out.
     """
 
     states: list[Array]

@@ -69,12 +69,9 @@ class LabelPair(NamedTuple):
 
 
 class LabelErrorReport(NamedTuple):
-    """Summary of the rows whose labels are likely wrong.
+    """Summary of the rows whose labels are likely wrong, in the order of a score, see `LabelErrorSearch`.
 
-    Attributes:
-        score: the score that orders rows, see `LabelErrorSearch`.
-        mistakes: the first likely errors, see `components.scoring.mistakes.Mistakes`: `truth` is the given label,
-            `answer` the suggested one, and `value` the score.
+    Of the first `mistakes`, `truth` is the given label, `answer` the suggested one, and `value` the score.
     """
 
     task: str

@@ -12,11 +12,9 @@ _MOST_PAIRS = 20
 
 
 class RowJudgement(NamedTuple):
-    """The judgement of one row.
+    """The lowest score of the labels of a row, 0 to 1; None for a row that no model could judge.
 
-    Attributes:
-        score: the lowest score of its labels, 0 to 1; None for a row that no model could judge.
-        suggested: place in the row -> the number of the class that is more likely right; empty for a right row.
+    `suggested`: place in the row -> the number of the class that is more likely right; empty for a right row.
     """
 
     row: int

@@ -35,11 +35,7 @@ class MetricPoint(NamedTuple):
 
 
 class RunSummary(NamedTuple):
-    """The content of a run for a tracking store.
-
-    Attributes:
-        folder: the pushed version; None if nothing was pushed, or if it was deleted.
-    """
+    """The content of a run for a tracking store; the folder is the pushed version, if there is one."""
 
     parameters: dict[str, str]
     points: list[MetricPoint]

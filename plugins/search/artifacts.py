@@ -15,12 +15,7 @@ class VocabularySize(NamedTuple):
 
 
 class SearchBounds(NamedTuple):
-    """The largest student of a search.
-
-    Attributes:
-        max_length: tokens of the teacher's longest row.
-        vocabularies: the teacher's vocabulary, then smaller ones, the larger first.
-    """
+    """The largest student of a search; the teacher's vocabulary, then smaller ones, the larger first."""
 
     config: EncoderConfig
     max_length: int

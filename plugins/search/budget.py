@@ -12,11 +12,9 @@ _MOST_KEPT = 0.5
 
 
 class SearchBudget(NamedTuple):
-    """What a search may use.
+    """What a search may use: seconds, most trials of a stage besides the job's own settings, and seeds of the best few.
 
-    Attributes:
-        seconds: the time of the whole search, without rows, initial models and a teacher that is not searched.
-        trials: the most trials of a stage besides the job's own settings; None for as many as fit.
+    The time does not count rows, initial models and a teacher that is not searched.
     """
 
     seconds: float

@@ -18,11 +18,7 @@ _MESSAGES = {
 
 
 class Miss(NamedTuple):
-    """A limit that cannot be met.
-
-    Attributes:
-        kind: the kind of the message: the measure, or `both` if each limit can be met, but not both at once.
-    """
+    """A limit that cannot be met; the kind is the measure, or `both` if each limit can be met, but not both at once."""
 
     measure: str
     kind: str

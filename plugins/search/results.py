@@ -67,12 +67,7 @@ class SettingsResult(SearchResult):
 
 
 class Rung(NamedTuple):
-    """The teacher or a trained candidate.
-
-    Attributes:
-        share: its share of the teacher's score.
-        trained: the share of the job's distillation that it trained for.
-    """
+    """The teacher or a trained candidate: its share of the teacher's score, and of the job's distillation."""
 
     megabytes: float
     milliseconds: dict[str, float]
@@ -91,12 +86,7 @@ class RoundResult(NamedTuple):
 
 @dataclasses.dataclass(kw_only=True)
 class StudentResult(SearchResult):
-    """What a search for a model within limits has found so far.
-
-    Attributes:
-        refused: why the gate refused the winner; empty if it did not.
-        expected: seconds of the whole search as planned; None before there is a plan.
-    """
+    """What a search for a model within limits has found so far; before there is a plan, no time is `expected`."""
 
     lengths: list[int]
     limits: dict[str, float]

@@ -31,12 +31,7 @@ _COSTS, _REASON, _REPEATED = "costs", "reason", "repeated"
 
 
 class Trial(NamedTuple):
-    """A trial that has ended.
-
-    Attributes:
-        state: `pruned` in the middle of its training; `rejected` if its values cannot be trained with.
-        score: on validation rows; None unless it is `done`.
-    """
+    """A trial that has ended; one is `rejected` if its values cannot be trained with, and scored if it is `done`."""
 
     number: int
     values: dict[str, Any]

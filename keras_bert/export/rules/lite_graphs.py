@@ -35,11 +35,7 @@ class Operation(NamedTuple):
 
 
 class LiteGraph(NamedTuple):
-    """A graph of a file: the graph of a signature, or a graph that another graph calls.
-
-    Attributes:
-        inputs: name in the signature -> index of a tensor; empty for a graph without signature.
-    """
+    """A graph of a signature, by whose names tensors are inputs, or a graph without inputs that another graph calls."""
 
     tensors: list[Tensor]
     operations: list[Operation]
