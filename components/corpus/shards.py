@@ -44,8 +44,7 @@ def read_sentences(content: bytes) -> list[ShardDocument]:
 class CutDocuments:
     """Number of parts of the documents that were cut, by `ShardDocument.whole`: sorted pairs, a line at a time.
 
-    Args:
-        file: what `write_cut_documents` writes; a corpus without cut documents has none.
+    A corpus without cut documents has no file.
     """
 
     def __init__(self, file: Path) -> None:

@@ -85,13 +85,8 @@ def read_chunks(file: str) -> Iterator[bytes]:
 class Lines(Iterator[str]):
     r"""The lines of a UTF-8 file without their ends (`\n`, `\r\n` or `\r`), and without a byte order mark.
 
-    Args:
-        file: compressed or not.
-        strict: whether bytes that are not UTF-8 are an error; else they become U+FFFD, and `take_problem` reports it.
-
-    Attributes:
-        number: the number of the last line that was read, from 1.
-        end: the line end of that line; empty if the file ends without one.
+    The file may be compressed. Bytes that are not UTF-8 are an error if `strict`; else they become U+FFFD, and
+    `take_problem` reports them. `number` is that of the last line that was read, from 1, and `end` its line end.
     """
 
     def __init__(self, file: str, *, strict: bool = True) -> None:

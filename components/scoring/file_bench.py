@@ -17,11 +17,9 @@ _RUNTIMES = {".tflite": "ai_edge_litert.interpreter", ".onnx": "onnxruntime", ".
 
 
 class BenchRequest(NamedTuple):
-    """The file to measure, and the rows to measure it with.
+    """The file to measure, and the rows to measure it with: `answers` of each length, after as many that are not timed.
 
-    Attributes:
-        threads: threads of the runtime; the process is kept on as many processors.
-        answers: number of timed runs for each length, after as many that are not timed.
+    The runtime has `threads`; the process is kept on as many processors.
     """
 
     file: str

@@ -24,11 +24,9 @@ _ROWS_AT_ONCE = 256
 
 
 class Ranking(NamedTuple):
-    """The answer to a query.
+    """The ranks of a query's passages, see `keras_bert.metrics.retrieval.rank_scores`, and the passage with rank 1.
 
-    Attributes:
-        ranks: the ranks of its passages among all passages, see `keras_bert.metrics.retrieval.rank_scores`.
-        first: the passage with rank 1; among equals one that is not its own.
+    Among equals that is one that is not its own.
     """
 
     ranks: "tuple[Ranks, ...]"

@@ -38,11 +38,9 @@ Rows = Mapping[int, Mapping[str, np.ndarray[Any, Any]]]
 
 
 class EngineAnswers(NamedTuple):
-    """Answers of an engine, or of a simulator.
+    """Answers of an engine, by its name in a table, or of a simulator, "HTP, simulated".
 
-    Attributes:
-        engine: the name of the engine in a table, such as "HTP, simulated".
-        numbers: number format of the file that is run, "int8"; empty if it is the `.tflite` file.
+    `numbers` is the number format of the file that is run, "int8"; empty if it is the `.tflite` file.
     """
 
     answers: Rows

@@ -89,11 +89,9 @@ _ANSWERS = "answers"
 class Comparison:
     """The losses between the states of two models with one output each.
 
-    `embeds` tells whether the outputs of the models are vectors of texts; the teacher is not trained.
-
-    Attributes:
-        joint: the model to train: the student, and the learned matrices that map its states to the teacher's width.
-            Checkpoints contain these matrices, the student does not.
+    `embeds` tells whether the outputs of the models are vectors of texts; the teacher is not trained. The model to
+    train, `joint`, is the student with learned matrices that map its states to the teacher's width: checkpoints contain
+    these matrices, the student does not.
     """
 
     def __init__(

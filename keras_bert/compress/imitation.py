@@ -20,10 +20,8 @@ class ImitationObjective:
     """The loss of `DistillationObjective`, plus the losses between a student's and a teacher's states.
 
     Student and teacher are models from the task's inputs to one output, see `Task.network`; the teacher is not trained.
-    With `has_answers`, batches hold the answers that the student learns, as `teacher_answers`.
-
-    Attributes:
-        joint: the model to train, with which the objective is called; see `Comparison`.
+    With `has_answers`, batches hold the answers that the student learns, as `teacher_answers`. The model to train, with
+    which the objective is called, is `joint`, see `Comparison`.
     """
 
     def __init__(
@@ -80,10 +78,7 @@ class ImitationObjective:
 class StatesObjective:
     """The losses between a student's and a teacher's states on texts without labels (Jiao et al. 2020, section 3.2).
 
-    Both are encoders with one output; the teacher is not trained.
-
-    Attributes:
-        joint: the model to train, with which the objective is called; see `Comparison`.
+    Both are encoders with one output; the teacher is not trained. The model to train is `joint`, see `Comparison`.
     """
 
     def __init__(self, student: keras.Model, teacher: keras.Model, imitation: StateImitation) -> None:

@@ -52,14 +52,9 @@ class QuantizationAware:
     Train the model as usual, then call `finish`. Until then every call of the model is quantized, and `training=True`
     also updates the ranges.
 
-    Args:
-        model: a model of this package's layers; under `tf.distribute`, make this object in the same scope.
-        batches: model inputs that calibrate the initial ranges; varied texts are better.
-        recipe: a key of `RECIPES`.
-        float_layers: paths of layers whose products stay float.
-
-    Attributes:
-        kernels: the layers with a quantized kernel, by path.
+    The model has this package's layers; under `tf.distribute`, make this object in the same scope. `batches` are model
+    inputs that calibrate the initial ranges; varied texts are better. Products of `float_layers`, by path, stay float.
+    `kernels` are the layers with a quantized kernel, by path.
     """
 
     def __init__(

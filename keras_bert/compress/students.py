@@ -52,22 +52,15 @@ def initialize_from_teacher(
     importance: Sequence[Importance] | None = None,
     token_counts: Any = None,
 ) -> dict[str, str]:
-    """Copies layers of a teacher to a student of the same width (Sanh et al. 2019, section 3).
+    """Copies layers of a teacher to a student of the same width and with the same head (Sanh et al. 2019, section 3).
 
     The embeddings, the pooler, the head and the chosen blocks are copied; if the teacher's layers share one block, that
     block. Of blocks with more heads or wider feed-forward layers than the student's, the most important parts are
-    copied. Where the student's token table has a rank, it gets the nearest product of two matrices.
+    copied. Where the student's token table has a rank, it gets the nearest product of two matrices, whose error is
+    weighted by `token_counts` (vocabulary,), how often each token occurs in texts.
 
-    Args:
-        student: a model with the same head as the teacher.
-        teacher: the trained model.
-        layers: for each block of the student, the index, from 0, of the teacher's block that it copies.
-        importance: the importance of the parts of each block of the teacher; None if all parts are copied.
-        token_counts: how often each token occurs in texts (vocabulary,), the weights of the tokens in the error of the
-            factorized table; None for equal weights.
-
-    Returns:
-        The name of each layer of the student that was copied -> the name of the teacher's layer.
+    `layers` has the index, from 0, of the teacher's block for each block of the student. The result is the name of each
+    layer of the student that was copied -> the name of the teacher's layer.
     """
     check_attached(teacher)
     config, teacher_config = config_of(student), config_of(teacher)

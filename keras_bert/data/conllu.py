@@ -9,11 +9,9 @@ TAG_COLUMNS = {"upos": 3, "xpos": 4, "deprel": 7}
 
 
 class TreebankSentence(NamedTuple):
-    """A sentence of a treebank.
+    """A sentence of a treebank, without ranges of several words in one token and empty nodes.
 
-    Attributes:
-        words: the words; ranges of several words in one token and empty nodes are left out.
-        heads: the number of the head of each word, from 1; 0 for the root. Empty if the file has no heads for it.
+    Heads of words are numbers from 1; 0 for the root. They are empty if the file has none for the sentence.
     """
 
     words: tuple[str, ...]

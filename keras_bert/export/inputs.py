@@ -15,11 +15,9 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class ExportInputs:
-    """A trained model and the settings of its export.
+    """A trained model, with its recipe and activation ranges if it is quantized, and the settings of its export.
 
-    Attributes:
-        quantization: the recipe and the activation ranges; None for a float model.
-        calibration_rows: training rows (rows, length), required if the recipe quantizes all activations.
+    `calibration_rows` (rows, length) are required if the recipe quantizes all activations.
     """
 
     task: "Task"

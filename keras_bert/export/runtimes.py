@@ -50,11 +50,9 @@ class Output(NamedTuple):
 
 
 class FixedLengthModel:
-    """Runs a file with one signature per length; a task uses it in place of a Keras model.
+    """Runs a file with one signature per length, the shortest first; a task uses it in place of a Keras model.
 
-    Attributes:
-        lengths: the input lengths of the signatures in tokens, shortest first.
-        output: the `Output` of the logits; outputs with other names as a dictionary by name.
+    `output` is the `Output` of the logits; outputs with other names are a dictionary by name.
     """
 
     name: ClassVar[str]

@@ -44,9 +44,7 @@ _SHOWN = 6
 class HubAddress:
     """An address on the hub: `hf://OWNER/NAME` or `hf://datasets/OWNER/NAME`, with `@REVISION` and `/PATH` if needed.
 
-    Attributes:
-        revision: a branch, a tag or a commit; None for the main branch.
-        path: a file, a folder or a pattern in the repository; empty for all of it.
+    A revision is a branch, a tag or a commit, a path a file, a folder or a pattern in the repository.
     """
 
     kind: str

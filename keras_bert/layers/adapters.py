@@ -107,10 +107,8 @@ class PromptAwareLayer(keras.layers.Layer):
 class PromptPlaces(PromptAwareLayer):
     """Prepends placeholder tokens for a soft prompt to an encoder's inputs; without a prompt it is an identity.
 
-    It is the first layer of every encoder: each call of a model that contains the encoder passes through it.
-
-    Attributes:
-        attachments: the adapter that is attached to the encoder; it is not saved.
+    It is the first layer of every encoder: each call of a model that contains the encoder passes through it. Its
+    `attachments` hold the adapter of the encoder; they are not saved.
     """
 
     def __init__(self, **kwargs: Any) -> None:

@@ -36,17 +36,13 @@ def build_pretraining(
     mask_decoder: bool = False,
     activation: Activation | None = None,
 ) -> keras.Model:
-    """Adds the heads for masked tokens and next sentence prediction to an encoder.
+    """Adds the heads for masked tokens and next sentence prediction to an encoder, whose weights the result shares.
 
-    Args:
-        encoder: an encoder as `build_encoder` returns it; the result shares its weights.
-        next_sentence: whether the head for next sentence prediction is added, which needs a pooler.
-        mask_decoder: whether masked tokens are predicted from `decoded_states`, which need DeBERTa's graph.
-        activation: the activation of the head for masked tokens; None for the encoder's.
+    The second head needs a pooler. With `mask_decoder` masked tokens are predicted from `decoded_states`, which need
+    DeBERTa's graph. `activation` is that of the first head; None for the encoder's.
 
-    Returns:
-        A model with the inputs of the encoder and `mask_positions` int32 (batch, predictions), and the outputs
-        `masked_tokens` (batch, predictions, vocabulary) and, with the second head, `next_sentence` (batch, 2), logits.
+    The model has the inputs of the encoder and `mask_positions` int32 (batch, predictions), and the outputs
+    `masked_tokens` (batch, predictions, vocabulary) and, with the second head, `next_sentence` (batch, 2), logits.
     """
     encoder = with_global_tokens(encoder, "none")
     config = config_of(encoder)

@@ -18,11 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 class EagerTokenizer(BaseTokenizer):
-    """A tokenizer whose rows are NumPy arrays; texts are lists of `str`, or of `bytes` that hold UTF-8.
-
-    Attributes:
-        matcher: a `tokenizers.Tokenizer` of Hugging Face.
-    """
+    """A tokenizer whose rows are NumPy arrays; texts are lists of `str`, or of `bytes` that hold UTF-8."""
 
     matcher: Any
 

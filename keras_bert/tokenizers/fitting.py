@@ -19,21 +19,14 @@ _MARKS = {"wordpiece": CONTINUATION, "unigram": "▁", "bpe": ""}
 def choose_vocabulary(
     tokenizer: BaseTokenizer, counts: Any, *, size: int | None = None, min_count: int = 1
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The tokens to keep, by the number of times that each occurs in some texts.
+    """The ids (kept,), rising, of the tokens to keep, by the number of times that each occurs in some texts.
 
     Special tokens are kept, and single characters, so that other words can be spelt: those of ASCII and of tokens that
     occur; in a vocabulary of bytes all. Then tokens are kept by their counts, with the tokens that merge into them. A
     text whose tokens are all kept has the same tokens as before.
 
-    Args:
-        tokenizer: the tokenizer with the whole vocabulary.
-        counts: the number of times that each token occurs in the texts (vocabulary,).
-        size: the maximum number of tokens. If fewer occur, others are added in the order of the vocabulary, which
-            begins with the most frequent ones. None for only the tokens that occur.
-        min_count: the least number of times that a token must occur, without `size`.
-
-    Returns:
-        The ids of the tokens (kept,), rising.
+    `size` is the maximum number of tokens. If fewer occur, others are added in the order of the vocabulary, which
+    begins with the most frequent ones. Without a size all tokens are kept that occur at least `min_count` times.
     """
     check("choose_vocabulary", "min_count", min_count >= 1, "be at least 1", min_count)
     counts = np.asarray(counts)

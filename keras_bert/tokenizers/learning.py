@@ -18,16 +18,11 @@ _UNIGRAM_SPECIAL = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
 
 
 def learn_subwords(texts: Iterable[str], kind: VocabularyKind, size: int, *, lowercase: bool) -> SubwordTokenizer:
-    """Learns a tokenizer with exactly `size` tokens.
+    """Learns a tokenizer with exactly `size` tokens, special tokens included, from texts that are read once.
 
-    The same texts give the same tokens of BPE. For unigram this holds unless scores are equal, as many are in a few
-    kilobytes of text: among such tokens the trainer chooses at random.
-
-    Args:
-        texts: the texts to learn from, which are read once.
-        kind: `bpe` (Sennrich et al. 2016, on bytes as in Radford et al. 2019) or `unigram` (Kudo 2018).
-        size: the number of tokens, special tokens included.
-        lowercase: whether text is lowercased.
+    The same texts give the same tokens of BPE (Sennrich et al. 2016, on bytes as in Radford et al. 2019). For unigram
+    (Kudo 2018) this holds unless scores are equal, as many are in a few kilobytes of text: among such tokens the
+    trainer chooses at random.
     """
     check("learn_subwords", "kind", kind in ("bpe", "unigram"), "be 'bpe' or 'unigram'", kind)
     with _one_thread():

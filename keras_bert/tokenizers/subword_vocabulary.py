@@ -21,15 +21,11 @@ _USUAL_NAMES = {
 
 
 class SubwordVocabulary(BaseTokenizer):
-    """The part of a subword tokenizer that only depends on its `tokenizer.json`.
+    """The part of a subword tokenizer that only depends on its `tokenizer.json`, without padding and truncation.
 
-    Args:
-        content: the content of the file, of which padding and truncation are ignored. `NAMED_TOKENS` in it maps keys of
-            `tokenizer_config.json`, as `mask_token`, to the special tokens that are named there.
-
-    Attributes:
-        matcher: a `tokenizers.Tokenizer` of Hugging Face, which splits texts into tokens.
-        mark: the beginning of tokens that begin a word; of WordPiece, of those that continue one.
+    `NAMED_TOKENS` in the content maps keys of `tokenizer_config.json`, as `mask_token`, to the special tokens that are
+    named there. `matcher` is a `tokenizers.Tokenizer` of Hugging Face, which splits texts into tokens. `mark` is the
+    beginning of tokens that begin a word; of WordPiece, of those that continue one.
     """
 
     def __init__(self, content: Mapping[str, Any]) -> None:

@@ -46,19 +46,12 @@ class TrainingStep:
     The batch of a step may come in parts (gradient accumulation, `Training.accumulation`) and be distributed over
     devices. The gradient is always the gradient of the whole batch, and it is clipped as a whole.
 
-    Args:
-        model: the model to train, built under the scope of `strategy`.
-        objective: the objective to minimize.
-        training: training options.
-        steps: number of optimizer steps, see `Training.count_steps`.
-        strategy: the distribution strategy; None for the current one.
-        variables: further variables that training changes; checkpoints contain them.
-        after_step: called with the number of a step, from 1, after the weights and before their running mean change.
+    The model is built under the scope of `strategy`, by default the current one. `variables` are changed by training,
+    too, and are in checkpoints. `after_step` is called with the number of a step, from 1, after the weights and before
+    their running mean change.
 
-    Attributes:
-        loss_scale: loss scaling for float16, else None.
-        fresh_step: the last step with a batch of a new shape, which TensorFlow or XLA had to compile; 0 before the
-            first step.
+    `loss_scale` is that of float16, else None. `fresh_step` is the last step with a batch of a new shape, which
+    TensorFlow or XLA had to compile; 0 before the first step.
     """
 
     def __init__(

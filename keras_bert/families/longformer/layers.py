@@ -32,17 +32,10 @@ GlobalKind = Literal["none", "first", "question"]
 class GlobalTokens(SeparatorReader, PromptAwareLayer):
     """Marks Longformer's global tokens among the first tokens of a text (Beltagy et al. 2020, section 3.1).
 
-    The number of these first tokens is fixed, so that shapes do not depend on the text.
-
-    Args:
-        kind: `none`; `first`, the first token, for classification; `question`, all tokens before the first separator,
-            for question answering.
-        most: the largest number of global tokens of a question; further tokens of the question are not global.
-        separator: the id of the separator; only `question` needs it.
-
-    Attributes:
-        tokens: the number of tokens of a soft prompt, see `PromptAwareLayer`. They are global: otherwise only the
-            tokens within their window would attend to them.
+    The number of these first tokens is fixed, so that shapes do not depend on the text. Global are, by `kind`, `none`;
+    for classification `first`, the first token; for question answering `question`, all tokens, but at most `most`,
+    before the first separator. The tokens of a soft prompt, see `PromptAwareLayer`, are global, too: otherwise only the
+    tokens within their window would attend to them.
     """
 
     def __init__(self, kind: GlobalKind = "none", most: int = 1, separator: int | None = None, **kwargs: Any) -> None:
