@@ -42,6 +42,7 @@ def distill(
     from keras_bert.data.task_batches import RecordRows
     from keras_bert.recipes.distill import distill_student, distillation_objective
     from keras_bert.recipes.students import make_student
+    from keras_bert.recipes.texts import match_width
 
     rows, is_trained = RecordRows(examples.path), new_head is None
     with reproducible_scope(distillation.seed):
@@ -53,6 +54,7 @@ def distill(
             task, copied = make_student(
                 teacher_task, shape, rows, distillation, is_trained=is_trained, general_student=general
             )
+        task = match_width(task, rows, distillation)
         with table_errors("distillation"):
             objective = distillation_objective(teacher_task, task, rows, distillation)
         monitor = StepMonitor(examples, scored_after=count_tuning_rows(task, examples))

@@ -13,6 +13,7 @@ from keras_bert.objectives.base import Batch, Sums, TaskObjective
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.objectives.retrieval import RetrievalObjective
 from keras_bert.objectives.tasks import EmbeddingObjective
+from keras_bert.objectives.vectors import VectorObjective
 from keras_bert.options.compression import Distillation, Imitation, StateImitation
 
 
@@ -40,7 +41,7 @@ class ImitationObjective:
         self._task, self._answers = objective, True
         self._teacher = teacher
         self._plain = DistillationObjective(objective, None if has_answers else teacher, distillation)
-        embeds = isinstance(objective, EmbeddingObjective | RetrievalObjective)
+        embeds = isinstance(objective, EmbeddingObjective | RetrievalObjective | VectorObjective)
         self._comparison = Comparison(student, teacher, imitation, embeds=embeds)
         self.joint = self._comparison.joint
 

@@ -1,4 +1,4 @@
-"""Compressed vectors: int8 vectors, and binary vectors that are compared by Hamming distance."""
+"""Vectors of another program, and compressed vectors: int8, and binary ones that are compared by Hamming distance."""
 
 from typing import Any, Literal
 
@@ -11,6 +11,36 @@ Array = np.ndarray[Any, Any]
 VectorCode = Literal["float32", "int8", "binary"]
 
 _LARGEST_INT8 = 127
+
+
+def check_vectors(owner: str, vectors: Any, texts: int) -> tuple[Array, Array]:
+    """The vectors that a teacher gave to texts, float32 (texts with one, width), and which texts have one (texts,).
+
+    A text without a vector has None, an empty one or only NaN.
+
+    Raises:
+        ValueError: the number of vectors is not `texts`, no text has one, or a vector is not a list of finite numbers,
+            has another width than the first one, or is zero.
+    """
+    check(owner, "vectors", len(vectors) == texts, f"be {texts}, one for each text", len(vectors))
+    read = list[Array | None]()
+    for row, vector in enumerate(vectors):
+        try:
+            numbers = np.asarray(() if vector is None else vector, "float32")
+        except (TypeError, ValueError):
+            check(owner, f"vectors[{row}]", False, "be a list of numbers", str(vector)[:40])
+        read.append(None if np.isnan(numbers).all() else numbers)
+    is_given = np.array([vector is not None for vector in read])
+    check(owner, "vectors", bool(is_given.any()), "hold the vector of at least one text", f"none for {texts}")
+    shape = (len(next(vector for vector in read if vector is not None).reshape(-1)),)
+    for row, vector in enumerate(read):
+        if vector is None:
+            continue
+        rule = f"be {shape[0]} numbers, as many as the first vector has"
+        check(owner, f"vectors[{row}]", vector.shape == shape, rule, vector.shape)
+        check(owner, f"vectors[{row}]", bool(np.isfinite(vector).all()), "have finite numbers", "NaN or infinity")
+        check(owner, f"vectors[{row}]", bool(vector.any()), "be no vector of zeros, which has no direction", "zeros")
+    return np.stack([vector for vector in read if vector is not None]), is_given
 
 
 def encode_vectors(vectors: Array, code: VectorCode) -> Array:

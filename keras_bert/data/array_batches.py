@@ -20,22 +20,23 @@ class ArrayRows:
     """Rows of a task in memory as a `BatchedRows`, with the batches that `RecordRows` makes of the same rows.
 
     `rows` and the validation rows `held_out` are arrays (rows, ...) by name; inputs, and labels of tokens, are (rows,
-    length). Arrays without rows, as the inputs of negatives that no row has, are part of each batch.
+    length). Arrays without rows, as the inputs of negatives that no row has, are part of each batch. `task` is its name,
+    or `TEXT` for texts without labels.
     """
 
     def __init__(
         self, task: str, rows: Mapping[str, Array], max_length: int, held_out: Mapping[str, Array] | None = None
     ) -> None:
-        self._task, self._rows, self._held_out = task, rows, held_out
+        self.task, self._rows, self._held_out = task, rows, held_out
         self.count, self.max_length, self.has_answers = len(rows["padding_mask"]), max_length, TEACHER_ANSWERS in rows
 
     def training_batches(self, size: int, seed: int) -> "ArrayBatches":
         """Shuffled batches of all rows but those held out."""
-        return ArrayBatches(self._task, self._rows, size, self.max_length, shuffle=True, seed=seed)
+        return ArrayBatches(self.task, self._rows, size, self.max_length, shuffle=True, seed=seed)
 
     def validation_batches(self, size: int) -> "ArrayBatches | None":
         """Batches of the rows held out, in their order."""
-        return None if self._held_out is None else ArrayBatches(self._task, self._held_out, size, self.max_length)
+        return None if self._held_out is None else ArrayBatches(self.task, self._held_out, size, self.max_length)
 
 
 class ArrayBatches:

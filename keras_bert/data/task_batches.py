@@ -48,7 +48,7 @@ class RecordRows:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         content = read_features(folder)
         self._folder, self.count, self.max_length = folder, content["counts"]["train"], content["max_length"]
-        self.has_answers = TEACHER_ANSWERS in content
+        self.task, self.has_answers = content["task"], TEACHER_ANSWERS in content
 
     def training_batches(self, size: int, seed: int) -> Batches:
         """Shuffled batches of the training split."""

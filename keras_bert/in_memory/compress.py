@@ -9,9 +9,10 @@ import keras
 import numpy as np
 
 from keras_bert.core.checks import check
+from keras_bert.core.vector_codes import check_vectors
 from keras_bert.data.array_batches import ArrayRows
 from keras_bert.data.neighbouring_pairs import neighbouring_pairs
-from keras_bert.data.schemas import compares_rows
+from keras_bert.data.schemas import TEACHER_ANSWERS, TEXT, compares_rows
 from keras_bert.in_memory.fit import (
     ProgressBar,
     Rows,
@@ -30,8 +31,10 @@ from keras_bert.recipes.distill import distill_student, distillation_objective
 from keras_bert.recipes.prune import prune_task
 from keras_bert.recipes.quantize import quantize_task, start_quantization
 from keras_bert.recipes.students import make_student
+from keras_bert.recipes.texts import match_width
 from keras_bert.tasks.base import Task
-from keras_bert.tasks.checks import check_keras
+from keras_bert.tasks.checks import as_texts, check_keras
+from keras_bert.tasks.embedding import Embedding
 from keras_bert.training.new_head import has_drawn_head
 
 # The learning rates of the pipeline's steps.
@@ -47,6 +50,7 @@ def distill(
     layers: Sequence[int] | None = None,
     student: Student | None = None,
     probabilities: Any = None,
+    vectors: Any = None,
     new_pairs: int | None = None,
     distillation: Distillation = Distillation(),
     imitation: Imitation = Imitation(),
@@ -56,16 +60,20 @@ def distill(
     """Trains a smaller student on a teacher's answers.
 
     Args:
-        teacher: a trained task with a Keras model, which stays as it is; with `probabilities` it may be
+        teacher: a trained task with a Keras model, which stays as it is; with `probabilities` or `vectors` it may be
             untrained, as the student only starts from its layers.
         data: the arguments of `teacher.examples`. Of a classifier or a regression texts alone suffice, which the
-            teacher labels. See `keras_bert.fit` for their types.
+            teacher labels; of an embedding or a retrieval also texts alone, with the prompt of passages. The student
+            then learns the teacher's vectors, so that it can search among them. See `keras_bert.fit` for their types.
         pairs: the second text of each row.
         layers: indices, from 0, of the teacher's layers that the student keeps; set either `layers` or `student`.
         student: how the student differs from the teacher.
         probabilities: the answers of another teacher, such as a large language model, instead of those of `teacher`:
             probabilities of the labels (rows, labels), in the order of `teacher.labels` or in columns named as the
             labels; of a regression the numbers (rows,), of an embedding the cosines (rows,).
+        vectors: for texts alone the vectors of another teacher, of any family and width: an array (texts, width), or a
+            list with None for texts without a vector, which are left out. A student whose vectors are not as wide gets
+            a further dense layer.
         new_pairs: number of further rows for each first text, where the teacher labels texts and `pairs`, see
             `keras_bert.data.neighbouring_pairs.neighbouring_pairs`; None suits their number, 0 adds none.
         distillation: the temperature, and the share of the labels in the loss, which is 0 for texts alone.
@@ -98,7 +106,14 @@ def distill(
     else:
         rule = "be left out for rows of single texts, and for rows with labels or answers"
         check("distill", "new_pairs", not new_pairs, rule, new_pairs)
-    if probabilities is None:
+    has_texts = _has_texts(teacher, arguments)
+    rule = "be left out unless data are the texts of an embedding or a retrieval alone"
+    check("distill", "vectors", vectors is None or has_texts, rule, type(vectors).__name__)
+    check("distill", "probabilities", probabilities is None or not has_texts, "be left out for texts alone", "some")
+    rows: Rows
+    if has_texts:
+        rows = _read_texts(teacher, arguments[0], vectors, is_taught=True)
+    elif probabilities is None:
         rows, distillation = _read_rows(teacher, arguments, pairs, distillation)
     else:
         rows = read_rows_with_answers(teacher, arguments, pairs, probabilities)
@@ -106,6 +121,7 @@ def distill(
     with teacher._attached(teacher.adapter):
         shape = student or Student(layers=tuple(layers or ()))
         small, copied = make_student(teacher, shape, source, plan, is_trained=is_trained)
+        small = match_width(small, source, plan)
         if small.second_text == "optional":
             small.pairs = pairs is not None
         if small.label_name in rows:
@@ -200,6 +216,8 @@ def _check_float(task: Task, use: str, learning_rate: float, training: dict[str,
 
 def _source_of(task: Task, rows: Rows, training: Training | None) -> ArrayRows:
     """The rows of a task; raises ValueError if a training compares rows and they have nothing to compare."""
+    if isinstance(task, Embedding) and "second_token_ids" not in rows:
+        return ArrayRows(TEXT, rows, task.max_length)
     if training is not None and compares_rows(task.name):
         check_learnable(task, rows, training)
     return ArrayRows(task.name, rows, task.max_length)
@@ -210,11 +228,32 @@ def _read_rows(
 ) -> tuple[Rows, Distillation]:
     """Rows for training. Texts alone get the task's own answers as labels, whose share in the loss is 0."""
     data, pairs = read_columns(task, data, pairs)
+    if _has_texts(task, data):
+        return _read_texts(task, data[0]), distillation
     if len(data) != 1 or not task.learns_from_texts:
         return read_rows(task, data, pairs), distillation
     features = task.encode(data[0], pairs)
     labels = task.objective().labels_from(np.stack(task.forward(features)), features)
     return {**features, **labels}, dataclasses.replace(distillation, hard_weight=0.0)
+
+
+def _has_texts(task: Task, data: Sequence[Any]) -> bool:
+    """Whether the rows are texts alone of which an embedding or a retrieval learns the vectors."""
+    return isinstance(task, Embedding) and len(data) == 1
+
+
+def _read_texts(task: Task, texts: Sequence[str], vectors: Any = None, *, is_taught: bool = False) -> Rows:
+    """The rows of texts with the prompt of passages; if they are taught, with the vectors of a teacher."""
+    assert isinstance(task, Embedding)
+    prompted = [task.prompts.passage + text for text in as_texts("texts", texts)]
+    blank = next((row for row, text in enumerate(texts) if not text.strip()), None)
+    check(type(task).__name__, f"texts[{blank}]", blank is None, "be a text that is not blank", "a blank one")
+    rows = task.encode(prompted)
+    if not is_taught:
+        return rows
+    given = task.predict(texts, prompt="passage") if vectors is None else vectors
+    answers, is_given = check_vectors(type(task).__name__, given, len(prompted))
+    return {**{name: array[is_given] for name, array in rows.items()}, TEACHER_ANSWERS: answers}
 
 
 @contextlib.contextmanager

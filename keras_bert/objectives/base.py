@@ -56,10 +56,12 @@ class TaskObjective(PlainObjective, abc.ABC):
     Attributes:
         has_token_outputs: whether the outputs of `run` run along the tokens (batch, length, ...).
         padding_output: the value of these outputs at padding.
+        has_labels: whether the rows have labels besides the outputs of a teacher.
     """
 
     has_token_outputs: ClassVar[bool] = False
     padding_output: ClassVar[float] = 0.0
+    has_labels: ClassVar[bool] = True
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
         """See `Objective`."""

@@ -85,7 +85,7 @@ class DistillationObjective:
         task, target = self._objective, ops.stop_gradient(target)
         weights, losses = task.loss_weights(batch), task.losses(outputs, batch)
         distances = task.distances(outputs, target, batch, self._distillation.temperature)
-        hard: Any = self._distillation.hard_weight
+        hard: Any = self._distillation.hard_weight if task.has_labels else 0.0
         answered = weights
         if "has_label" in batch:
             hard = hard * task.spread_rows(ops.cast(batch["has_label"], "float32"), batch)

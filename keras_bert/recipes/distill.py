@@ -6,6 +6,7 @@ from keras_bert.compress.imitation import ImitationObjective
 from keras_bert.objectives.base import Objective
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.tables import DistillationSettings
+from keras_bert.recipes.texts import objective_for
 from keras_bert.recipes.train import BatchedRows, Monitor, train
 from keras_bert.tasks.base import Task
 from keras_bert.training.history import Entry
@@ -21,7 +22,7 @@ def distillation_objective(
 
     Raises FieldError if a loss of the imitation does not fit the models.
     """
-    task, network = student.objective(), student.network()
+    task, network = objective_for(student, rows), student.network()
     if not settings.is_on:
         return network, DistillationObjective(task, None if rows.has_answers else teacher.network(), settings)
     models = (network, teacher.network())

@@ -5,6 +5,7 @@ import keras
 from keras_bert.compress.prune import MagnitudePruning
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.tables import PruningSettings
+from keras_bert.recipes.texts import objective_for
 from keras_bert.recipes.train import BatchedRows, Monitor, train
 from keras_bert.tasks.base import Task
 from keras_bert.training.history import Entry
@@ -21,7 +22,7 @@ def prune_task(
         task.adapter.thaw()
     network, steps = task.network(), settings.count_steps(rows.count)
     masks = MagnitudePruning(network, settings, steps)
-    phases = [(DistillationObjective(task.objective(), dense, settings), steps)]
+    phases = [(DistillationObjective(objective_for(task, rows), dense, settings), steps)]
     variables, after_step = masks.variables(), masks.after_step
     history = train(task, network, phases, rows, settings, monitor, variables=variables, after_step=after_step)
     # A running mean of the weights holds values from before the last masks.

@@ -7,6 +7,7 @@ from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.models.encoder import input_names
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.tables import QuantizationSettings
+from keras_bert.recipes.texts import objective_for
 from keras_bert.recipes.train import BatchedRows, Monitor, train
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.calibration import Calibration
@@ -44,7 +45,7 @@ def quantize_task(
     try:
         if not settings.post_training:
             network, variables = task.network(), aware.variables()
-            objective = DistillationObjective(task.objective(), float_network, settings)
+            objective = DistillationObjective(objective_for(task, rows), float_network, settings)
             phases, after_step = [(objective, settings.count_steps(rows.count))], keep_zeros(network)
             history = train(task, network, phases, rows, settings, monitor, variables=variables, after_step=after_step)
     finally:

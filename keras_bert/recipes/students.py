@@ -7,6 +7,7 @@ from keras_bert.compress.importance import measure_importance
 from keras_bert.compress.students import Importance, RandomProbes, copy_head, initialize_from_teacher, spread_layers
 from keras_bert.compress.vocabulary import count_token_ids
 from keras_bert.core.config import EncoderConfig
+from keras_bert.data.schemas import TEXT
 from keras_bert.models.encoder import build_encoder, config_of, has_layer
 from keras_bert.objectives.base import Batch
 from keras_bert.options.compression import Student, has_prunable_blocks
@@ -66,11 +67,12 @@ def make_student(
         assert rows is not None
         shuffled = rows.training_batches(training.micro_batch_size, training.seed)
         batches = list(shuffled.first(STARTING_BATCHES))
+    has_labels = rows is None or rows.task != TEXT
     copied = initialize_from_teacher(
         student.network(),
         teacher.network(),
         layers,
-        importance=None if same else measure_parts(teacher, batches, is_trained=is_trained),
+        importance=None if same else measure_parts(teacher, batches, is_trained=is_trained and has_labels),
         token_counts=count_token_ids(batches, config.vocabulary_size) if factorized else None,
     )
     logger.info("the student starts from the teacher's layers: %s", copied)

@@ -28,11 +28,13 @@ class BatchedRows(Protocol):
     """Rows that a task learns from: `ArrayRows` in memory, `RecordRows` in files.
 
     Attributes:
+        task: the name of the task, or `TEXT` for texts without labels.
         count: number of training rows.
         max_length: maximum number of tokens of a row.
         has_answers: whether batches hold a teacher's answers.
     """
 
+    task: str
     count: int
     max_length: int
     has_answers: bool

@@ -262,6 +262,19 @@ class Embedding(Task):
             setattr(task, name, getattr(self, name))
         return task
 
+    def projected(self, matrix: Array) -> Self:
+        """The same task on the same encoder with vectors times a matrix (width, new width), a further dense layer."""
+        head, units = self.head(), matrix.shape[1]
+        layers = [*head.get("projections", ()), {"units": units, "activation": "none", "use_bias": False}]
+        head = {**head, "projections": layers, "dimension": None}
+        task = type(self).build(self.encoder, self.tokenizer, **self.settings(), **head)
+        *kept, last = task.model.get_layer("projections").dense
+        for ours, theirs in zip(kept, self.model.get_layer("projections").dense if kept else (), strict=True):
+            ours.set_weights(theirs.get_weights())
+        # Numbers that a truncation dropped have no part in the product.
+        last.kernel.assign(np.pad(matrix, ((0, last.kernel.shape[0] - len(matrix)), (0, 0))))
+        return task
+
     def _settings_of(self, dimension: int) -> dict[str, Any]:
         """The arguments of `build` for vectors of this width."""
         return {**self.settings(), **self.head(), "dimension": dimension}
