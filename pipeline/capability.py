@@ -68,6 +68,12 @@ class Capability(Generic[T]):
         """The number of further teachers that train, each counted as one that learns from all rows."""
         return 0
 
+    def wire_start(
+        self, table: T, settings: Settings, start: TuningInputs, rows: Handle[TaskExamples], task: str
+    ) -> TuningInputs:
+        """The start of all seeds; further nodes get the name of the `task`. See `pipeline.nodes.Taught`."""
+        return start
+
     def wire_teacher(
         self, table: T, settings: Settings, start: TuningInputs, rows: Handle[TaskExamples], seed: int, label: str
     ) -> Node | None:

@@ -49,6 +49,8 @@ class Chain:
         self._further_teachers = further_teachers
         self._settings, self._start, self._rows, self._seed = settings, start, rows, seed
         self._name_by_stage, self._label = name_by_stage, label
+        self._taught = start.taught
+        teacher = self._taught.teacher if self._taught is not None else teacher
         self._models: dict[tuple[Stage, ...], Handle[Model]] = {} if teacher is None else {(): teacher}
 
     @property
@@ -70,7 +72,9 @@ class Chain:
         return None if learns_from_column(settings) else self._start.model
 
     def teachers(self) -> list[Handle[Model]]:
-        """The teacher of the seed, and the further ones."""
+        """The teacher of the seed, and the further ones; none where students learn from answers without a model."""
+        if self._taught is not None and self._taught.teacher is None:
+            return []
         return [self.model(), *self._further_teachers]
 
     def model(self, stages: Sequence[Stage] = ()) -> Handle[Model]:
@@ -110,6 +114,13 @@ class Chain:
             return wire_fine_tuning(self._settings, self._start, self._rows, self._seed, self._label)
         *below, last = stages
         settings = self._settings
+        if last == "student" and self._taught is not None:
+            return distill(
+                teacher=self._taught.start,
+                examples=self._taught.rows,
+                shape=settings.student,
+                distillation=seeded(settings.distillation, self._seed),
+            )
         if last == "student":
             has_teacher_answers = learns_from_column(settings)
             return distill(
@@ -120,12 +131,12 @@ class Chain:
                 general_student=self._start.student,
                 distillation=seeded(settings.distillation, self._seed),
             )
-        model = self.model(below)
+        model, rows = self.model(below), self._rows if self._taught is None else self._taught.rows
         if last == "pruning":
             assert settings.pruning is not None
-            return prune(student=model, examples=self._rows, pruning=seeded(settings.pruning, self._seed))
+            return prune(student=model, examples=rows, pruning=seeded(settings.pruning, self._seed))
         assert settings.quantization is not None
-        return quantize(student=model, examples=self._rows, quantization=seeded(settings.quantization, self._seed))
+        return quantize(student=model, examples=rows, quantization=seeded(settings.quantization, self._seed))
 
     def _add_name(self, node: Node, below: Sequence[Stage]) -> Node:
         append_name(node, *(below if self._name_by_stage else ()), self._label)

@@ -3,12 +3,26 @@
 import dataclasses
 from typing import NamedTuple, TypeVar
 
-from components.artifacts.standard import Corpus, LabelledRows, Model, Vocabulary
+from components.artifacts.standard import Corpus, LabelledRows, Model, TaskExamples, Vocabulary
 from components.dsl.component import Handle, Node
 from keras_bert.options.training import Training
 from pipeline.settings.schema import Settings
 
 T = TypeVar("T", bound=Training)
+
+
+class Taught(NamedTuple):
+    """What students of a job learn from in place of a fine-tuned teacher and the examples.
+
+    Attributes:
+        start: the model of the task whose layers students start from.
+        rows: the rows that students, pruned and quantized models learn from.
+        teacher: the model that answered the rows; None where it is not there.
+    """
+
+    start: Handle[Model]
+    rows: Handle[TaskExamples]
+    teacher: Handle[Model] | None
 
 
 class TuningInputs(NamedTuple):
@@ -19,6 +33,7 @@ class TuningInputs(NamedTuple):
         student: a student of the model, distilled on general text before there is a task; None where students begin
             with the task.
         rows: the examples as they were read; None before there is a task.
+        taught: what a capability lets students learn from; None for a fine-tuned teacher and the examples.
     """
 
     model: Handle[Model]
@@ -26,6 +41,7 @@ class TuningInputs(NamedTuple):
     corpus: Handle[Corpus] | None = None
     student: Handle[Model] | None = None
     rows: Handle[LabelledRows] | None = None
+    taught: Taught | None = None
 
 
 def seeded(settings: T, seed: int) -> T:

@@ -269,14 +269,23 @@ def wire_rows(settings: Settings, start: TuningInputs, task: str = "") -> tuple[
     rows = ingest_first(settings, read, start.vocabulary, start.corpus, task).output(TaskExamples)
     table = settings.fitted_vocabulary
     if table is None:
-        return with_student(settings, start, task), _with_scores(settings, start, rows, task)
+        return _complete(settings, start, _with_scores(settings, start, rows, task), task)
     # Other tokens than those of the whole vocabulary: no token of one stands for a token of the other.
     node = fit_vocabulary(pretrained=start.model, examples=rows, size=table.size, min_count=table.min_count)
     fitted = append_name(node, task)
     reduced = start._replace(model=fitted.output(Model), vocabulary=fitted.output(Vocabulary))
     again = append_name(ingest_rows(settings, read, reduced.vocabulary, start.corpus), task)
-    rows = _with_scores(settings, reduced, again.output(TaskExamples), task)
-    return with_student(settings, reduced, task), rows
+    return _complete(settings, reduced, _with_scores(settings, reduced, again.output(TaskExamples), task), task)
+
+
+def _complete(
+    settings: Settings, start: TuningInputs, rows: Handle[TaskExamples], task: str
+) -> tuple[TuningInputs, Handle[TaskExamples]]:
+    """The start with a general student, and with what capabilities add to it, as settings ask."""
+    start = with_student(settings, start, task)
+    for capability, own_table in enabled_capabilities(settings):
+        start = capability.wire_start(own_table, settings, start, rows, task)
+    return start, rows
 
 
 def _with_scores(

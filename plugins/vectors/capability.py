@@ -1,0 +1,98 @@
+"""The capability `teacher`: students of embeddings and retrievals learn a teacher's vectors of texts."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from components.artifacts.standard import Model, TaskExamples
+from components.dsl.component import Handle
+from components.dsl.errors import InputError
+from components.examples.registry import TASK_ROWS
+from components.examples.source_rows import AnySource
+from components.import_checkpoint import import_checkpoint
+from components.training.tuning import HeadSettings
+from keras_bert.options.compression import Distillation
+from keras_bert.options.tables import FineTuningSettings
+from pipeline.capability import Capability
+from pipeline.nodes import Taught, TuningInputs, append_name
+from pipeline.settings.schema import Settings
+from plugins.vectors.source import TeacherCheckpoint, VectorTeacher
+from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts
+
+# Tables of trainings on labels, which a student that learns vectors alone does not have.
+_OF_LABELS = (
+    *("fine_tuning", "adaptation", "hard_negatives", "reranker", "unlabelled", "teacher_labels"),
+    "general_distillation",
+)
+
+
+class TeacherCapability(Capability[VectorTeacher]):
+    """A student learns the vectors of a model that is not trained, or those of another program."""
+
+    name = "teacher"
+    table = VectorTeacher
+    purpose = (
+        "a model whose vectors of texts the student of an embedding or a retrieval learns, without labels, or a file "
+        "of such vectors. Pruning and quantization then keep the vectors of the float model on the same texts. "
+        "`distillation` has the settings of the training."
+    )
+    paths = ("path", "texts", "vector_file")
+
+    def check_tables(self, table: VectorTeacher, settings: Settings) -> None:
+        """Raises InputError if the task makes no vectors, or another table would be read by no step."""
+        source = settings.examples
+        assert source is not None
+        if not TASK_ROWS[source.task].encodes_separately:
+            raise InputError(f"teacher is only allowed for embedding and retrieval, got it for {source.task}")
+        if settings.student is None:
+            raise InputError("teacher must be left out without [student], as no step would read it")
+        for name in _OF_LABELS:
+            if name in settings.model_fields_set and getattr(settings, name) is not None:
+                raise InputError(
+                    f"{name} must be left out with [teacher], whose vectors are all that the student learns; train "
+                    "the student on labels in a second job, as its [checkpoint]"
+                )
+        for name in ("distillation", "pruning", "quantization"):
+            for field in dataclasses.fields(Distillation):
+                value = getattr(getattr(settings, name), field.name, field.default)
+                if value != field.default:
+                    rule = "be left out with [teacher], as texts have no labels and vectors no temperature"
+                    raise InputError(f"{name}.{field.name} must {rule}, got {value!r}")
+        if settings.distillation.teachers != "own":
+            raise InputError("distillation.teachers must be 'own' with [teacher], got 'seeds'")
+        if settings.checkpoint is None:
+            rule = "be set with [teacher]: the model of vectors whose layers the student starts from"
+            raise InputError(f"checkpoint must {rule}")
+
+    def check_rows(self, table: VectorTeacher, source: AnySource, splits: Mapping[str, Sequence[Any]]) -> None:
+        """Reads all texts and vectors; raises InputError if some cannot be used."""
+        if table.path:
+            TeacherCheckpoint(table.path).check()
+        if table.texts:
+            table.source().read()
+
+    def count_texts(self, table: VectorTeacher, tuning: FineTuningSettings, rows: float) -> int:
+        """None: the teacher is not trained."""
+        return 0
+
+    def why_untrained(self, table: VectorTeacher) -> str:
+        """Says that the teacher is not trained."""
+        return " with [teacher], whose model is not trained"
+
+    def wire_start(
+        self, table: VectorTeacher, settings: Settings, start: TuningInputs, rows: Handle[TaskExamples], task: str
+    ) -> TuningInputs:
+        """The start with the teacher's vectors of the texts."""
+        head = HeadSettings(settings.pooling, settings.contrast, settings.normalize)
+        adopted = append_name(adopt_model(pretrained=start.model, examples=rows, new_head=head), "start", task)
+        first, teacher = adopted.output(Model), None
+        if table.path:
+            imported = append_name(import_checkpoint(source=TeacherCheckpoint(table.path)), "teacher", task)
+            node = adopt_model(pretrained=imported.output(Model), examples=rows)
+            teacher = append_name(node, "teacher", task).output(Model)
+        elif not table.has_vectors:
+            teacher = first
+        source = table.source() if table.texts else None
+        node = embed_texts(vocabulary=start.vocabulary, examples=rows, source=source, teacher=teacher)
+        taught = append_name(node, task).output(TaughtVectors)
+        return start._replace(taught=Taught(first, taught, teacher))

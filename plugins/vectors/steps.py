@@ -1,0 +1,165 @@
+"""The steps of `[teacher]`: a model of vectors as it is, and a teacher's vectors of texts."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from components.artifacts.standard import Model, TaskExamples, Vocabulary
+from components.dsl.component import Input, Output, component
+from components.dsl.errors import InputError
+from components.dsl.step_folders import report_progress
+from components.examples.base import Encoding
+from components.examples.registry import read_rows
+from components.examples.texts import encode_rows
+from components.sources.retrieval import QueryRow
+from components.sources.text import line_digest
+from components.training.model_folder import read_model, write_model
+from components.training.tuning import HeadSettings, build_task
+from keras_bert.options.data import Prompts
+from plugins.vectors.source import VectorTexts
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.embedding import PromptName
+
+Array = np.ndarray[Any, Any]
+
+# One text of this many is held out for validation.
+_HELD_OUT = 20
+
+
+class TaughtVectors(TaskExamples):
+    """Texts with the vectors of a teacher: `train.tfrecord`, `validation.tfrecord` and `features.json`."""
+
+
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"))
+def adopt_model(
+    pretrained: Input[Model], examples: Input[TaskExamples], model: Output[Model], new_head: HeadSettings | None = None
+) -> None:
+    """A model of vectors as it is, with the task and the maximum length of the examples; it keeps its own prompts.
+
+    Raises:
+        InputError: it is no model of vectors, or it has fewer positions than the rows.
+    """
+    from keras_bert.tasks.embedding import Embedding
+
+    initial, description = read_model(pretrained), examples.features()
+    if not isinstance(initial, Embedding):
+        rule = "be a model of vectors, such as one of sentence-transformers or a saved embedding or retrieval"
+        raise InputError(f"teacher.path must {rule}, got one for {initial.name}")
+    prompts = {name: prompt for name, prompt in vars(initial.prompts).items() if prompt}
+    settings = {**description["settings"], **({"prompts": prompts} if prompts else {})}
+    task = build_task(
+        initial,
+        {**description, "settings": settings},
+        new_head or HeadSettings(),
+        similarity_function=initial.similarity_function,
+    )
+    write_model(model, task, [{"step": 0}], "float32")
+
+
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text", "tokenizers"), kind="training")
+def embed_texts(
+    vocabulary: Input[Vocabulary],
+    examples: Input[TaskExamples],
+    taught: Output[TaughtVectors],
+    source: VectorTexts | None = None,
+    teacher: Input[Model] | None = None,
+) -> None:
+    """Tokenizes texts for students, and computes a teacher's vectors of them once, for all seeds and epochs.
+
+    A twentieth of the texts is held out for validation, by their hash. The texts of rows keep the split of their rows.
+
+    Args:
+        vocabulary: the vocabulary of the students.
+        examples: the rows, whose prompts and maximum length the students have; their test split is not read.
+        taught: the texts with vectors.
+        source: the texts; None for those of the rows.
+        teacher: the model that computes the vectors; None where the source has vectors.
+
+    Raises:
+        InputError: a vector or a text cannot be used, or there are fewer than two texts.
+    """
+    from keras_bert.data.records import write_features, write_records
+    from keras_bert.data.schemas import SCHEMAS, TEACHER_ANSWERS, TEXT
+    from keras_bert.tokenizers.loading import load_tokenizer
+
+    content = examples.features()
+    prompts = Prompts(**content["settings"].get("prompts", {}))
+    model = None if teacher is None else read_model(teacher)
+    given = None if source is None else source.read()
+    splits = _split_rows(examples) if given is None else _hold_out(given.texts)
+    encoding = Encoding(load_tokenizer(vocabulary.path), (), content["max_length"], 0, 0)
+    counts, cut, width = dict[str, int](), dict[str, float](), 0
+    for split, chosen in splits.items():
+        vectors = None if given is None or given.vectors is None else given.vectors[[number for number, *_ in chosen]]
+        encoding.cut.clear()
+
+        def records(chosen: Sequence[Any] = chosen, vectors: Any = vectors) -> Iterator[bytes]:
+            nonlocal width
+            for part, values in _embed(model, chosen, vectors):
+                width = values.shape[1]
+                yield from _serialize(part, values, prompts, encoding)
+
+        report_progress(len(counts), len(splits), f"vectors of {split}")
+        counts[split] = write_records(taught.file(f"{split}.tfrecord"), records())
+        cut[split] = round(encoding.cut[True] / max(1, counts[split]), 4)
+    features = {name: feature.meaning for name, feature in SCHEMAS[TEXT].items()}
+    answers = {"shape": [width], "along": False, "filling": 0.0}
+    content = {"task": TEXT, "features": features, "max_length": content["max_length"], "counts": counts}
+    write_features(taught.path, {**content, "truncated_share": cut, TEACHER_ANSWERS: answers})
+    taught.counts = {**counts, "width": width}
+
+
+# A text: its number in the source, the text, and whether it is a query or a passage.
+_Text = tuple[int, str, "PromptName"]
+
+
+def _split_rows(examples: TaskExamples) -> dict[str, list[_Text]]:
+    """The different texts of training and validation rows; of a retrieval queries first, then passages."""
+    splits = {}
+    for split in ("train", "validation"):
+        rows = read_rows(examples, split)
+        if isinstance(rows[0], QueryRow):
+            texts: list[tuple[str, PromptName]] = [(row.query, "query") for row in rows]
+            texts += [(text, "passage") for row in rows for text in (*row.passages, *row.negatives)]
+        else:
+            texts = [(text, "passage") for row in rows for text in (row.text, row.second_text)]
+        splits[split] = [(number, *text) for number, text in enumerate(dict.fromkeys(texts))]
+    return splits
+
+
+def _hold_out(texts: list[str]) -> dict[str, list[_Text]]:
+    """The texts, and about a twentieth of them for validation."""
+    digests = sorted({line_digest(text) for text in texts})
+    if len(digests) < 2:
+        rule = "hold at least two different texts, one to train on and one to validate on"
+        raise InputError(f"teacher.texts must {rule}, got {len(digests)}")
+    last = digests[max(1, len(digests) // _HELD_OUT) - 1]
+    splits: dict[str, list[_Text]] = {"train": [], "validation": []}
+    for number, text in enumerate(texts):
+        splits["validation" if line_digest(text) <= last else "train"].append((number, text, "passage"))
+    return splits
+
+
+def _embed(model: Any, texts: Sequence[_Text], vectors: Array | None) -> Iterator[tuple[Sequence[_Text], Array]]:
+    """The texts part by part with their vectors; parts are those of `Task.outputs`, so that rounding is the same."""
+    from keras_bert.core.vector_codes import check_vectors
+    from keras_bert.tasks.base import ROWS_AT_ONCE
+
+    for start in range(0, len(texts), ROWS_AT_ONCE):
+        part = texts[start : start + ROWS_AT_ONCE]
+        if vectors is not None:
+            yield part, vectors[start : start + ROWS_AT_ONCE]
+            continue
+        prompted = [getattr(model.prompts, prompt) + text for _, text, prompt in part]
+        yield part, check_vectors("teacher", model.predict(prompted), len(part))[0]
+
+
+def _serialize(texts: Sequence[_Text], vectors: Array, prompts: Prompts, encoding: Encoding) -> Iterator[bytes]:
+    from keras_bert.data.records import serialize
+    from keras_bert.data.schemas import TEACHER_ANSWERS
+
+    prompted = [getattr(prompts, prompt) + text for _, text, prompt in texts]
+    for features, vector in zip(encode_rows(prompted, None, encoding), vectors, strict=True):
+        yield serialize({**features, TEACHER_ANSWERS: vector})

@@ -1,0 +1,242 @@
+"""Students that learn a teacher's vectors of texts in a job: the texts, the vectors, and the steps."""
+
+import json
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import keras_bert
+from components.artifacts.standard import Model, Vocabulary
+from components.distill import distill
+from components.dsl.errors import InputError
+from components.prune import prune
+from components.quantize import quantize
+from components.training.model_folder import read_model
+from keras_bert.compress.quantization_parameters import read_quantization
+from keras_bert.core.validation import read_json
+from keras_bert.data.task_batches import task_batches
+from keras_bert.options.compression import Student
+from keras_bert.options.tables import DistillationSettings, PruningSettings, QuantizationSettings
+from keras_bert.options.training import Training
+from keras_bert.tasks.classification import Classification
+from pipeline.job.files import make_settings
+from pipeline.pipelines import build_pipeline
+from plugins.vectors.source import VectorTeacher
+from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts
+from tests.components import tuning_job
+from tests.components.tuning_job import QUANTIZATION, WORDS, table
+
+# The last batch of an epoch is not full.
+TRAINING = Training(epochs=1.5, batch_size=16, learning_rate=1e-3, seed=5, xla="off")
+NOTEBOOK = {**vars(TRAINING), "verbose": 0}
+LINES = [f"{first} {second}" for first in WORDS[:8] for second in WORDS[4:8]]
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory):
+    """A checkpoint, its vocabulary and rows of an embedding."""
+    folder = tmp_path_factory.mktemp("start")
+    tuning_job.write_checkpoint(folder, num_layers=2)
+    vocabulary = Vocabulary(folder / "vocabulary")
+    examples = tuning_job.ingest(folder, vocabulary, tuning_job.write_rows(folder, "embedding"))
+    with tuning_job.eagerly():
+        adopt_model.run(pretrained=Model(folder / "model"), examples=examples, model=Model(folder / "adopted"))
+    return {"vocabulary": vocabulary, "examples": examples, "teacher": Model(folder / "adopted")}
+
+
+def read_batches(taught, split="train"):
+    return list(task_batches(taught.path, split, 4).epoch().as_numpy_iterator())
+
+
+def assert_equal(made, artifact):
+    for ours, theirs in zip(made.model.weights, read_model(artifact).model.weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs, err_msg=ours.path)
+    assert made.quantization == read_quantization(artifact.path)
+
+
+def test_a_notebooks_student_and_a_jobs_student_are_equal_bit_for_bit(start, tmp_path):
+    (tmp_path / "texts.txt").write_text("\n".join(LINES))
+    source = VectorTeacher(texts=str(tmp_path / "texts.txt")).source()
+    taught = TaughtVectors(tmp_path / "taught")
+    student, pruned, quantized = (Model(tmp_path / name) for name in ("student", "pruned", "quantized"))
+    with tuning_job.eagerly():
+        embed_texts.run(**start, taught=taught, source=source)
+        counts = taught.features()["counts"]
+        assert counts == {"train": len(LINES) - 1, "validation": 1}
+        distillation = table(DistillationSettings, TRAINING)
+        given = {"examples": taught, "shape": Student(layers=(1,)), "distillation": distillation}
+        distill.run(**given, teacher=start["teacher"], student=student)
+        teacher = read_model(start["teacher"])
+        row = read_batches(taught, "validation")[0]
+        held_out = row["token_ids"][0][row["padding_mask"][0] == 1]
+        texts = [text for text in LINES if teacher.encode([text])["token_ids"][0].tolist() != held_out.tolist()]
+        assert len(texts) == counts["train"]
+        made = keras_bert.distill(teacher, texts, layers=[1], **NOTEBOOK)
+        assert_equal(made, student)
+
+        prune.run(student=student, examples=taught, pruned=pruned, pruning=table(PruningSettings, TRAINING))
+        keras_bert.prune(made, texts, **NOTEBOOK)
+        assert_equal(made, pruned)
+
+        rounding = table(QuantizationSettings, TRAINING, QUANTIZATION)
+        quantize.run(student=pruned, examples=taught, quantized=quantized, quantization=rounding)
+        keras_bert.quantize(made, texts, quantization=QUANTIZATION, **NOTEBOOK)
+        assert_equal(made, quantized)
+
+
+def test_texts_of_rows_keep_their_split_and_get_the_vectors_of_the_teacher(start, tmp_path):
+    taught = TaughtVectors(tmp_path / "taught")
+    with tuning_job.eagerly():
+        embed_texts.run(**start, taught=taught)
+        teacher = read_model(start["teacher"])
+        for split in ("train", "validation"):
+            batches = read_batches(taught, split)
+            assert sum(len(batch["token_ids"]) for batch in batches) == taught.features()["counts"][split]
+            for batch in batches:
+                expected = teacher.network()({spec.name: batch[spec.name] for spec in teacher.network().inputs})
+                np.testing.assert_allclose(batch["teacher_answers"], expected, atol=1e-5)
+
+
+def write_tables(folder, vectors):
+    """The same texts and vectors as four kinds of files."""
+    rows = [{"text": text, "v": vector} for text, vector in zip(LINES, vectors, strict=True)]
+    kept = [row if row["v"] is not None else {"text": row["text"]} for row in rows]
+    (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, kept)))
+    cells = [f"{row['text']}\t{'' if row['v'] is None else json.dumps(row['v'])}" for row in rows]
+    (folder / "rows.tsv").write_text("text\tv\n" + "\n".join(cells) + "\n")
+    columns = {"text": LINES, "v": pa.array(vectors, pa.list_(pa.float32()))}
+    pq.write_table(pa.table(columns), folder / "rows.parquet")
+    width = len(next(vector for vector in vectors if vector is not None))
+    np.save(folder / "rows.npy", np.array([[np.nan] * width if row["v"] is None else row["v"] for row in rows]))
+    names = ("rows.jsonl", "rows.tsv", "rows.parquet")
+    tables = [VectorTeacher(texts=str(folder / name), vectors="v") for name in names]
+    return [*tables, VectorTeacher(texts=str(folder / "rows.tsv"), vector_file=str(folder / "rows.npy"))]
+
+
+def test_columns_and_array_files_of_vectors_give_the_same_rows(start, tmp_path):
+    vectors = np.random.default_rng(0).normal(size=(len(LINES), 5)).astype("float32").tolist()
+    vectors[3] = vectors[7] = None
+    sources = [settings.source() for settings in write_tables(tmp_path, vectors)]
+    given = [vector for vector in vectors if vector is not None]
+    for source in sources:
+        texts, read = source.read()
+        assert texts == [text for text, vector in zip(LINES, vectors, strict=True) if vector is not None]
+        np.testing.assert_allclose(read, given, rtol=1e-6)
+    assert len({source.fingerprint() for source in sources}) == len(sources)
+    taught, student = TaughtVectors(tmp_path / "taught"), Model(tmp_path / "student")
+    with tuning_job.eagerly():
+        embed_texts.run(**{**start, "teacher": None}, taught=taught, source=sources[0])
+        assert sum(taught.features()["counts"].values()) == len(given)
+        settings = table(DistillationSettings, TRAINING)
+        distill.run(
+            teacher=start["teacher"],
+            examples=taught,
+            student=student,
+            shape=Student(layers=(0,)),
+            distillation=settings,
+        )
+        assert read_model(student).predict(LINES[:2]).shape == (2, 5)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"v": [1.0]}, "teacher.vectors[1] must be 2 numbers, as many as the first vector has, got (1,)"),
+        ({"v": [0.0, 0.0]}, "teacher.vectors[1] must be no vector of zeros, which has no direction"),
+        ({"v": [1.0, float("nan")]}, "teacher.vectors[1] must have finite numbers, got"),
+        ({"v": "much"}, "column 'v' must be a number, a list or an object as JSON, got 'much'"),
+        ({"v": ["a", "b"]}, "teacher.vectors[1] must be a list of numbers, got"),
+        ({"text": " "}, "rows.jsonl line 2: column 'text' must not be empty"),
+    ],
+)
+def test_refuses_rows_whose_vector_or_text_cannot_be_used(tmp_path, change, message):
+    rows = [{"text": "cow", "v": [1.0, 2.0]}, {"text": "hen", "v": [2.0, 2.0], **change}]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(InputError, match=re.escape(message)):
+        VectorTeacher(texts=str(tmp_path / "rows.jsonl"), vectors="v").source().read()
+
+
+def test_refuses_array_files_of_other_rows_and_unknown_columns(tmp_path):
+    (tmp_path / "rows.tsv").write_text("text\tvector\ncow\t[1.0]\nhen\t[2.0]\n")
+    texts, file = str(tmp_path / "rows.tsv"), str(tmp_path / "rows.npy")
+    for array, message in (
+        (np.ones((3, 4)), "teacher.vectors must be 2, one for each text, got 3"),
+        (np.ones(2), "teacher.vector_file must hold one array (rows, width), got (2,)"),
+        (np.array(["a", "b"], object), "teacher.vector_file must be a readable .npy file"),
+    ):
+        np.save(file, array, allow_pickle=True)
+        with pytest.raises(InputError, match=re.escape(message)):
+            VectorTeacher(texts=texts, vector_file=file).source().read()
+    with pytest.raises(InputError, match=r"teacher.vectors must be a column of .*, got 'vectr'; did you mean 'vector'"):
+        VectorTeacher(texts=texts, vectors="vectr").source().read()
+    for fields, message in (
+        ({"vectors": "v"}, "teacher.vectors must be left out without texts, the table that they belong to, got 'v'"),
+        ({"texts": texts, "vectors": "v", "path": "x"}, "teacher.vectors must be left out beside path"),
+        ({"texts": texts, "vectors": "v", "vector_file": file}, "teacher.vector_file must be left out beside vectors"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            read_json(VectorTeacher, fields, "teacher")
+
+
+@pytest.fixture
+def job(tmp_path):
+    """The tables of a job."""
+    tuning_job.write_checkpoint(tmp_path, num_layers=2)
+    tuning_job.write_rows(tmp_path, "retrieval")
+    (tmp_path / "texts.txt").write_text("\n".join(LINES))
+    return {
+        "name": "small",
+        "max_length": 16,
+        "checkpoint": {"path": str(tmp_path / "model")},
+        "examples": {"task": "retrieval", "train": str(tmp_path / "queries.jsonl")},
+        "student": {"layers": [1]},
+        "teacher": {"texts": str(tmp_path / "texts.txt")},
+        "quantization": {},
+    }
+
+
+def test_job_trains_no_teacher_and_computes_vectors_once_for_all_seeds(job, tmp_path):
+    nodes = {node.name: node for node in build_pipeline(make_settings({**job, "seeds": 2}), tmp_path).nodes}
+    assert not [name for name in nodes if name.startswith("fine_tune")]
+    assert [name for name in nodes if name.startswith("embed_texts")] == ["embed_texts"]
+    for name in ("distill-0", "distill-1", "quantize-0", "quantize-1"):
+        assert nodes[name].inputs["examples"].node.name == "embed_texts"
+    assert [handle.node.name for handle in nodes["evaluate"].inputs["teachers"]] == ["adopt_model-start"] * 2
+    other = {**job, "teacher": {"path": str(tmp_path / "model"), **job["teacher"]}}
+    nodes = {node.name: node for node in build_pipeline(make_settings(other), tmp_path).nodes}
+    assert nodes["embed_texts"].inputs["teacher"].node.name == "adopt_model-teacher"
+    assert nodes["distill"].inputs["teacher"].node.name == "adopt_model-start"
+    given = {**job, "teacher": {"vectors": "v", **job["teacher"]}}
+    nodes = {node.name: node for node in build_pipeline(make_settings(given), tmp_path).nodes}
+    assert nodes["embed_texts"].inputs["teacher"] is None
+    assert nodes["evaluate"].inputs["teachers"] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"student": None}, "teacher must be left out without [student], as no step would read it"),
+        ({"fine_tuning": {}}, "fine_tuning must be left out with [teacher], whose vectors are all that"),
+        ({"hard_negatives": {}}, "hard_negatives must be left out with [teacher]"),
+        ({"distillation": {"hard_weight": 0.1}}, "distillation.hard_weight must be left out with [teacher], as texts"),
+        ({"examples": {"train": "x.tsv"}}, "teacher is only allowed for embedding and retrieval, got it for"),
+    ],
+)
+def test_refuses_tables_that_no_step_would_read(job, change, message):
+    tables = {name: value for name, value in {**job, **change}.items() if value is not None}
+    with pytest.raises(InputError, match=re.escape(message)):
+        make_settings(tables)
+
+
+def test_refuses_a_teacher_that_makes_no_vectors(start, tmp_path):
+    task = Classification.build(
+        read_model(start["teacher"]).encoder, read_model(start["teacher"]).tokenizer, labels=["a", "b"], max_length=16
+    )
+    task.save(tmp_path / "classifier")
+    classifier = Model(tmp_path / "classifier")
+    classifier.seal({})
+    with pytest.raises(InputError, match=r"teacher.path must be a model of vectors, .* got one for classification"):
+        adopt_model.run(pretrained=classifier, examples=start["examples"], model=Model(tmp_path / "adopted"))
