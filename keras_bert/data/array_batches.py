@@ -20,8 +20,8 @@ class ArrayRows:
     """Rows of a task in memory as a `BatchedRows`, with the batches that `RecordRows` makes of the same rows.
 
     `rows` and the validation rows `held_out` are arrays (rows, ...) by name; inputs, and labels of tokens, are (rows,
-    length). Arrays without rows, as the inputs of negatives that no row has, are part of each batch. `task` is its name,
-    or `TEXT` for texts without labels.
+    length). Arrays without rows, as the inputs of negatives that no row has, are part of each batch. The task of
+    texts without labels is `TEXT`.
     """
 
     def __init__(
