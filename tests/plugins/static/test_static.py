@@ -1,0 +1,139 @@
+"""Static models: equal to the means of their files, learnt from vectors, saved and exported."""
+
+import json
+
+import numpy as np
+import pytest
+import tokenizers
+from safetensors.numpy import load_file, save_file
+
+import keras_bert
+from keras_bert.interop.tokenizer_json import write_tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from plugins.static.files import read_static, write_static
+from plugins.static.models import build_static, distill_static
+from tests.keras_bert.recipes.test_texts import TEXTS, cosine, embedding
+
+pytestmark = pytest.mark.usefixtures("eager")
+
+WORDS = "a good bad film very . ##s [x]".split()
+SAMPLES = ["a good film", "Films , very bad .", "unknown words", "good", "very very good films"]
+
+
+def write_folder(folder, form, *, special=SPECIAL_TOKENS, mapping=False, normalize=True):
+    """A folder of the shape of static-similarity or of potion with random numbers, and the vectors of its tokens."""
+    chance, tokens = np.random.default_rng(0), [*special, *WORDS]
+    content = write_tokenizer([*SPECIAL_TOKENS, *WORDS], lowercase=True)
+    kept = {token: number for number, token in enumerate(tokens)}
+    content["model"]["vocab"] = kept
+    content["added_tokens"] = [
+        {**token, "id": kept[token["content"]]} for token in content["added_tokens"] if token["content"] in kept
+    ]
+    content["post_processor"] = content["post_processor"] if special == SPECIAL_TOKENS else None
+    rows = 6 if mapping else len(tokens)
+    table = chance.normal(size=(rows, 4)).astype("float32")
+    weights, places = np.ones(len(tokens)), np.arange(len(tokens))
+    inner = folder if form == "model2vec" else folder / "0_StaticEmbedding"
+    inner.mkdir(parents=True)
+    if form == "model2vec":
+        tensors, weights = {"embeddings": table}, chance.random(len(tokens))
+        tensors["weights"] = weights
+        if mapping:
+            tensors["mapping"] = places = chance.integers(0, rows, len(tokens))
+        config = {"model_type": "model2vec", "architectures": ["StaticModel"], "normalize": normalize}
+        (inner / "config.json").write_text(json.dumps(config))
+    else:
+        tensors = {"embedding.weight": table}
+    save_file(tensors, inner / "model.safetensors")
+    (inner / "tokenizer.json").write_text(json.dumps(content))
+    kinds = ["StaticEmbedding", *(["Normalize"] if normalize else [])]
+    paths = [str(inner.relative_to(folder)) if inner != folder else "", "1_Normalize"]
+    modules = [
+        {"path": path, "type": f"sentence_transformers.models.{kind}"} for kind, path in zip(kinds, paths, strict=False)
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    return table[places] * weights[:, None]
+
+
+def mean_vectors(tokenizer_file, table, texts, *, without_unknown, normalize):
+    """The vectors of both libraries in NumPy, but ones for a text without tokens, where they have zeros."""
+    tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer_file))
+    unknown, rows = tokenizer.token_to_id("[UNK]"), []
+    for encoding in tokenizer.encode_batch(texts, add_special_tokens=False):
+        ids = [number for number in encoding.ids if not (without_unknown and number == unknown)]
+        rows.append(table[ids].mean(axis=0) if ids else np.ones(table.shape[1]))
+    rows = np.stack(rows)
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12) if normalize else rows
+
+
+@pytest.mark.parametrize(
+    ("form", "changes"),
+    [
+        ("sentence_transformers", {"normalize": False}),
+        ("sentence_transformers", {}),
+        ("model2vec", {"mapping": True}),
+        ("model2vec", {"special": ("[PAD]", "[UNK]")}),
+    ],
+)
+def test_vectors_equal_those_of_the_files(tmp_path, form, changes):
+    table = write_folder(tmp_path / "model", form, **changes)
+    task = read_static(tmp_path / "model")
+    file = next((tmp_path / "model").rglob("tokenizer.json"))
+    options = {"without_unknown": form == "model2vec", "normalize": changes.get("normalize", True)}
+    expected = mean_vectors(file, table, SAMPLES, **options)
+    np.testing.assert_allclose(task.predict(SAMPLES), expected, atol=1e-6)
+    task.save(tmp_path / "saved")
+    np.testing.assert_allclose(keras_bert.load(tmp_path / "saved").predict(SAMPLES), expected, atol=1e-6)
+    for other in ("sentence_transformers", "model2vec"):
+        write_static(task, tmp_path / other, other)
+        np.testing.assert_allclose(
+            read_static(tmp_path / other).predict([SAMPLES[0]]), task.predict([SAMPLES[0]]), atol=1e-6
+        )
+
+
+@pytest.mark.parametrize("width", [None, 4])
+def test_static_model_learns_vectors_and_is_written_exported_and_searched(tmp_path, width):
+    teacher = embedding()
+    expected = teacher.predict(TEXTS)
+    options = {"batch_size": 8, "xla": "off", "verbose": 0, "epochs": 6, "width": width}
+    task = distill_static(teacher, TEXTS, **options)
+    vectors = task.predict(TEXTS)
+    assert vectors.shape == expected.shape
+    assert cosine(vectors, expected) > 0.9
+    again = distill_static(teacher, TEXTS, vectors=expected, **options)
+    np.testing.assert_array_equal(again.predict(TEXTS), vectors)
+    assert task.search([TEXTS[3]], TEXTS, top_k=1)[0][0].similarity == pytest.approx(1.0, abs=1e-5)
+    for form in ("sentence_transformers", "model2vec"):
+        write_static(task, tmp_path / form, form)
+        np.testing.assert_allclose(read_static(tmp_path / form).predict(TEXTS), vectors, atol=1e-6)
+    for name in ("static.tflite", "static.onnx"):
+        task.export(tmp_path / name)
+        np.testing.assert_allclose(keras_bert.load(tmp_path / name).predict(TEXTS), vectors, atol=1e-5)
+
+
+def test_token_weights_become_part_of_vectors_where_a_library_has_none(tmp_path):
+    tokenizer = Tokenizer([*SPECIAL_TOKENS, *WORDS], lowercase=True)
+    table = np.random.default_rng(0).normal(size=(tokenizer.vocabulary_size, 4)).astype("float32")
+    task = build_static(table, tokenizer, weights=np.linspace(0.5, 2, len(table), dtype="float32"))
+    write_static(task, tmp_path / "st")
+    write_static(task, tmp_path / "m2v", "model2vec")
+    stored = load_file(tmp_path / "st" / "0_StaticEmbedding" / "model.safetensors")
+    assert stored.keys() == {"embedding.weight"}
+    assert load_file(tmp_path / "m2v" / "model.safetensors").keys() == {"embeddings", "weights"}
+    np.testing.assert_allclose(read_static(tmp_path / "st").predict(SAMPLES), task.predict(SAMPLES), atol=1e-6)
+
+
+def test_refuses_folders_and_models_that_are_not_static(tmp_path):
+    (tmp_path / "modules.json").write_text('[{"type": "sentence_transformers.models.Transformer"}]')
+    with pytest.raises(ValueError, match=r"must hold a StaticEmbedding, .* got \['Transformer'\]"):
+        read_static(tmp_path)
+    with pytest.raises(ValueError, match="write_static needs a static model"):
+        write_static(embedding(), tmp_path / "other")
+    tokenizer = Tokenizer([*SPECIAL_TOKENS, *WORDS], lowercase=True)
+    with pytest.raises(ValueError, match=r"build_static.table must be \(13, width\), got \(3, 4\)"):
+        build_static(np.ones((3, 4), "float32"), tokenizer)
+    with pytest.raises(
+        ValueError, match=r"distill_static.width must be from 1 to 16, the width of the vectors, got 17"
+    ):
+        distill_static(embedding(), TEXTS, width=17)
