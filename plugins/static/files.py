@@ -95,7 +95,7 @@ def _complete_tokenizer(content: Mapping[str, Any]) -> tuple[SubwordTokenizer, i
     added = list(content.get("added_tokens") or ())
     special = dict[str, str]()
     for name, other in _SPECIAL.items():
-        names_of_it = (name, other, unknown) if name == "[UNK]" else (name, other)
+        names_of_it = [name, other, *([unknown] if name == "[UNK]" and unknown else [])]
         special[name] = next((token for token in names_of_it if token in ids), name)
         if special[name] not in ids:
             ids[name] = len(ids)
