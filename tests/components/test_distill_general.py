@@ -106,6 +106,7 @@ def test_one_with_fewer_parts_starts_from_those_of_the_start(checkpoint, texts, 
     assert (config.hidden_size, config.num_heads, config.head_size, config.embedding_rank) == (16, 1, 8, 8)
 
 
+@pytest.mark.long
 def test_killed_and_started_again_the_bytes_are_the_same(checkpoint, texts, tmp_path, monkeypatch):
     settings = {"imitation": StateImitation(cosine=1.0)}
     whole = make(checkpoint, texts, tmp_path / "whole", **settings)

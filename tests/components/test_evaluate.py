@@ -36,7 +36,8 @@ def run(folder, line, **given):
     """What `metrics.json` and `blessing.json` say."""
     evaluation, blessing = Evaluation(folder / "evaluation"), Blessing(folder / "blessing")
     arguments = {"teachers": given.get("teachers") or [line.teacher], "students": [], "edges": [], **given}
-    evaluate.run(examples=line.examples, evaluation=evaluation, blessing=blessing, **arguments)
+    with tuning_job.eagerly():
+        evaluate.run(examples=line.examples, evaluation=evaluation, blessing=blessing, **arguments)
     return (
         json.loads(evaluation.file("metrics.json").read_text()),
         json.loads(blessing.file("blessing.json").read_text()),

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from components.artifacts.standard import Model, TaskExamples
-from components.distill import distill
 from components.dsl.step_folders import StepFolders, set_step_folders, step_folders
 from components.examples.registry import read_rows
 from components.label_with_teacher import label_with_teacher
@@ -18,11 +17,10 @@ from components.training.model_folder import read_model
 from keras_bert.data.neighbouring_pairs import neighbouring_pairs
 from keras_bert.data.records import read_features
 from keras_bert.data.task_batches import task_batches
-from keras_bert.options.compression import Student, TeacherLabels
-from keras_bert.options.tables import DistillationSettings
+from keras_bert.options.compression import TeacherLabels
 from keras_bert.tasks.reranking import Reranking
 from tests.components import tuning_job
-from tests.components.tuning_job import TRAINING, Line, table
+from tests.components.tuning_job import Line
 from tests.samples import long_but
 
 Lines = Callable[[str], Line]
@@ -81,22 +79,6 @@ def test_answers_are_the_teachers_to_the_rows_as_they_stand(line, tmp_path, task
         if task == "question_answering":
             length = int(row["padding_mask"].sum())
             np.testing.assert_array_equal(row["positions"][0], row["teacher_answers"][0, :length].argmax(axis=0))
-
-
-@pytest.mark.long
-def test_a_student_learns_the_same_from_stored_answers(line, tmp_path):
-    artifacts = line("classification")
-    labelled = answer(artifacts, tmp_path)
-    weights = []
-    given = {"teacher": artifacts.blank, "shape": Student(intermediate_size=16)}
-    settings = table(DistillationSettings, TRAINING, steps=3, learning_rate=1e-3)
-    for name, examples in (("live", artifacts.examples), ("stored", labelled)):
-        student = Model(tmp_path / name)
-        with tuning_job.eagerly():
-            distill.run(**given, examples=examples, student=student, distillation=settings)
-        weights.append(student.counts["validation_teacher_distance"])
-    # Rows come in another order.
-    assert weights[0] == pytest.approx(weights[1], rel=0.3)
 
 
 def test_texts_without_labels_get_the_teachers_and_those_of_test_rows_are_counted_or_dropped(line, tmp_path):

@@ -100,6 +100,7 @@ def test_a_loss_within_the_spread_over_seeds_is_none(students, is_loss):
     assert bool(describe(rows)) is is_loss
 
 
+@pytest.mark.long
 def test_models_that_are_alike_in_the_long_run_raise_few_alarms():
     scoring, alarms = ClassificationScoring(), []
     for seed in range(100):

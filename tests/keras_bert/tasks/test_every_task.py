@@ -99,6 +99,24 @@ def test_the_objective_of_a_task(name):
         task.objective((1.0, 2.0))
 
 
+OUTPUTS = {
+    "classification": (kinds.ROWS, 3),
+    "multi_label": (kinds.ROWS, 3),
+    "regression": (kinds.ROWS, 1),
+    "token_classification": (kinds.ROWS, kinds.LENGTH, 3),
+    "question_answering": (kinds.ROWS, kinds.LENGTH, 2),
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_the_loss_of_keras_is_the_mean_of_the_objective_s(name):
+    task, batch = build(name, make_encoder(num_layers=1)), KINDS[name].batch
+    outputs, labels, objective = kinds.random_outputs(*OUTPUTS[name])[0], batch[task.label_name], task.objective()
+    losses, weights = (np.asarray(part) for part in (objective.losses(outputs, batch), objective.loss_weights(batch)))
+    loss = task.loss()(labels[:, None] if name == "regression" else labels, outputs)
+    assert np.mean(loss) == pytest.approx((losses * weights).sum() / weights.sum(), rel=1e-5)
+
+
 @pytest.mark.parametrize("name", ["pretraining", "replaced_tokens"])
 def test_pretraining_has_an_objective_of_its_own(name):
     rule = f"{name} has no labelled rows to train on; see keras_bert.objectives.{name}"

@@ -84,14 +84,9 @@ def test_thresholds_are_chosen_and_kept(shared):
     assert precise.predict(TEXTS) == [[], [], []]
 
 
-@pytest.mark.long
-def test_it_learns():
-    task = make_task()
-    inputs, flags = task.examples(["good film", "bad film", "good", "bad"], [["action"], ["drama"], ["action"], []])
+def test_a_row_has_a_flag_for_each_label(shared):
+    _, flags = shared.examples(["good film", "bad film", "good", "bad"], [["action"], ["drama"], ["action"], []])
     assert (flags.dtype, flags.tolist()) == ("int32", [[1, 0, 0], [0, 0, 1], [1, 0, 0], [0, 0, 0]])
-    task.compile(keras.optimizers.Adam(0.01))
-    before, after = (task.model.fit(inputs, flags, epochs=8, verbose=0).history["loss"][end] for end in (0, -1))
-    assert after < before / 2
 
 
 def test_the_explained_number_is_that_of_a_label(shared):

@@ -222,6 +222,7 @@ def test_only_drawn_heads_are_drawn_again():
     assert not has_drawn_head(task)
 
 
+@pytest.mark.long
 def test_fine_tuning_starts_from_the_fitted_head_and_never_ends_below_it():
     for rate, start in ((1e-9, "auto"), (1.0, "fitted")):
         task = classifier()

@@ -21,6 +21,7 @@ from tests.keras_bert.training.small import (
     rows,
     small_classifier,
 )
+from tests.samples import long_but
 
 
 @pytest.mark.parametrize(("accumulation", "fresh"), [(1, [1, 1, 3, 3, 3, 3]), (2, [1, 2, 2, 2, 2, 2])])
@@ -146,7 +147,7 @@ def whole():
 
 
 # Of 8 rows, and of one.
-@pytest.mark.parametrize("accumulation", [2, 16])
+@pytest.mark.parametrize("accumulation", long_but([2], [2, 16]))
 def test_parts_make_the_step_of_the_whole_batch(whole, accumulation):
     parts = weights_after(5, Training(**CLIPPED, accumulation=accumulation), **WEIGHED)
     for left, right in zip(whole[1], parts[1], strict=True):
@@ -205,7 +206,7 @@ def test_other_precisions_train_alike_and_leave_float32(exact, precision, tmp_pa
     assert {layer.dtype_policy.name for layer in load_model(tmp_path / "rough.keras").layers} == {"float32"}
 
 
-@pytest.mark.parametrize("xla", ["parts", "whole"])
+@pytest.mark.parametrize("xla", long_but(["parts"], ["parts", "whole"]))
 def test_xla_trains_alike(exact, xla):
     _, history = weights_after(8, Training(learning_rate=3e-3, xla=xla))
     for left, right in zip(exact[1], history, strict=True):
