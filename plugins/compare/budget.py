@@ -1,12 +1,31 @@
 """The pre-training budget of each variant, and the steps that it pays for."""
 
+import bisect
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, Self
 
 from components.dsl.errors import InputError
+from components.training.pretraining import count_short_steps
 from plugins.compare.artifacts import PretrainingStepCosts
-from plugins.compare.costs import cost_after, steps_within
 
 Unit = Literal["flops", "seconds"]
+
+
+def cost_after(costs: Sequence[float], share: float, done: int, steps: int) -> float:
+    """The cost of the first `done` steps of a training, in any unit.
+
+    `costs` are the costs of a step for one or two row lengths, the shorter first. `share` is the share of the steps on
+    the shorter rows, which come first.
+    """
+    short = min(done, count_short_steps(share, steps)) if len(costs) > 1 else 0
+    return short * costs[0] + (done - short) * costs[-1]
+
+
+def steps_within(costs: Sequence[float], share: float, budget: float) -> int:
+    """The largest number of steps whose cost is within a budget, possibly 0."""
+    # The cost never decreases with more steps: neither short nor long steps become fewer.
+    numbers = range(1, int(budget / min(costs)) + 1)
+    return bisect.bisect_right(numbers, budget, key=lambda steps: cost_after(costs, share, steps, steps))
 
 
 class PretrainingCost(NamedTuple):

@@ -74,16 +74,8 @@ def wire_trial(settings: Settings, seed: int, stages: Sequence[Stage], later: Se
     return TrialOutputs(training, model, validation, last_validation, steps - before, all_steps - steps)
 
 
-class TeacherOutputs(NamedTuple):
-    """The measurements of the teacher: its search space, its validation score, and the footprint of its float file."""
-
-    search_space: Handle[SearchSpace]
-    validation: Handle[Validation]
-    latency: Handle[Latency]
-
-
-class WinnerOutputs(NamedTuple):
-    """The measurements of the winner for one seed: its validation score, and the footprint of its file."""
+class ModelOutputs(NamedTuple):
+    """The measurements of a teacher or a winner of one seed: its validation score, and the footprint of its file."""
 
     validation: Handle[Validation]
     latency: Handle[Latency]
@@ -115,15 +107,12 @@ class StudentWiring:
         """The teachers of all seeds, and the rows that students learn from; they do not count as part of the search."""
         return [*(whole.teacher for whole in self._whole), self._chains[0].student_rows()]
 
-    def measure_teacher(self) -> TeacherOutputs:
-        """The measurements of the first teacher."""
+    def measure_teacher(self) -> tuple[Handle[SearchSpace], ModelOutputs]:
+        """The search space of the first teacher, and its measurements."""
         _, rows, teacher = self._whole[0]
-        footprint = measure_footprint(teacher=teacher, examples=rows, **self._timing)
-        return TeacherOutputs(
-            measure_search_space(teacher=teacher, examples=rows).output(SearchSpace),
-            _score(self._settings, rows, TEACHER, model=teacher),
-            append_name(footprint, TEACHER).output(Latency),
-        )
+        space = measure_search_space(teacher=teacher, examples=rows).output(SearchSpace)
+        footprint = append_name(measure_footprint(teacher=teacher, examples=rows, **self._timing), TEACHER)
+        return space, ModelOutputs(_score(self._settings, rows, TEACHER, model=teacher), footprint.output(Latency))
 
     def measure_candidate(self, candidate: Candidate, grid: Grid) -> Handle[Latency]:
         """The footprint of a candidate's file, with the whole vocabulary."""
@@ -156,14 +145,14 @@ class StudentWiring:
         chain = Chain(settings, start, rows, 0, name_by_stage=True, label=label, teacher=teacher)
         return _score(settings, rows, label, model=chain.model(("student", "quantization")))
 
-    def train_winner(self, candidate: Candidate, grid: Grid) -> list[WinnerOutputs]:
+    def train_winner(self, candidate: Candidate, grid: Grid) -> list[ModelOutputs]:
         """The measurements of the winner after the job's whole training, for each seed."""
         settings, outputs = grid.settings_of(candidate), []
         for seed, chain in enumerate(self._winner_chains(settings, candidate, grid)):
             edge, rows = chain.edge(enabled_stages(settings)), self._reduced(seed, candidate, grid).rows
             suffix = str(seed) if settings.seeds > 1 else ""
             timed = append_name(measure_latency(edge=edge, lengths=(settings.max_length,)), suffix)
-            outputs.append(WinnerOutputs(_score(settings, rows, suffix, edge=edge), timed.output(Latency)))
+            outputs.append(ModelOutputs(_score(settings, rows, suffix, edge=edge), timed.output(Latency)))
         return outputs
 
     def push_winner(self, candidate: Candidate, grid: Grid, root: Path, megabytes: float | None) -> PushOutputs:

@@ -76,15 +76,15 @@ class StudentSearch:
         # The first run makes the root, in which the folder of the search may lie then.
         self.runs.exclude(search_pipeline(self.settings, self._wiring.wire_teachers()))
         with self.runs.locked():
-            outputs = self._wiring.measure_teacher()
-            result = self._run(outputs)
+            space, outputs = self._wiring.measure_teacher()
+            result = self._run([space, *outputs])
             scored = result.artifact(outputs.validation).read()
             footprint = _footprint_of(result.artifact(outputs.latency).read(), self._length)
             self._scoring = result.step(outputs.validation.node.name).worked
             self._whole_score = scored.score
             self._result.metric, self._result.rows = scored.metric, scored.rows
             self._record(TEACHER, footprint, [scored.score], 1.0)
-            self._search(Grid.of(self.settings, result.artifact(outputs.search_space).read()))
+            self._search(Grid.of(self.settings, result.artifact(space).read()))
         self._result.seconds, rungs = self.runs.spent, self._result.rungs
         front = front_of(
             {name: (one.megabytes, *one.milliseconds.values(), -one.score.mean) for name, one in rungs.items()}
