@@ -103,8 +103,9 @@ def add_evaluation_and_push(
     rows: Handle[TaskExamples],
     teachers: Sequence[Handle[Model]],
     chains: Sequence[Chain],
+    checkpoint: Handle[Model] | None = None,
 ) -> PushOutputs:
-    """Wires the evaluation of chains on test rows, and the push."""
+    """Wires the evaluation of chains on test rows, and the push; `checkpoint` is that of the chains by default."""
     stages = enabled_stages(settings)
     edges = [chain.edge(stages) for chain in chains]
     root = root.absolute()
@@ -117,7 +118,7 @@ def add_evaluation_and_push(
         students=[chain.model(("student",)) for chain in chains if "student" in stages],
         edges=edges,
         origins=kept_slices(settings, chains[0].read_rows),
-        checkpoint=chains[0].checkpoint,
+        checkpoint=chains[0].checkpoint if checkpoint is None else checkpoint,
         previous=PreviousVersion(str(root / folder)),
         thresholds=settings.evaluation,
         changes=list_changes(settings),

@@ -166,7 +166,9 @@ class StudentWiring:
         evaluation = dataclasses.replace(settings.evaluation, max_regression=_ANY_REGRESSION, max_megabytes=size)
         settings = settings.model_copy(update={"evaluation": evaluation})
         teachers, rows = [whole.teacher for whole in self._whole], self._reduced(0, candidate, grid).rows
-        return add_evaluation_and_push(settings, root, rows, teachers, self._winner_chains(settings, candidate, grid))
+        chains = self._winner_chains(settings, candidate, grid)
+        # The head that was fitted to the checkpoint's vectors has the whole vocabulary, as the teachers have.
+        return add_evaluation_and_push(settings, root, rows, teachers, chains, self._chains[0].checkpoint)
 
     def _winner_chains(self, settings: Settings, candidate: Candidate, grid: Grid) -> list[Chain]:
         reduced = [self._reduced(seed, candidate, grid) for seed in range(settings.seeds)]
