@@ -2,6 +2,7 @@
 
 import pytest
 
+from keras_bert.core.plugins import find_plugins
 from keras_bert.options.export import list_runtimes
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, QUERIES, refusal, write_data
 
@@ -20,6 +21,7 @@ NO_START = "there must be a start: a [corpus] to pre-train on, a [checkpoint], o
 UNREAD = "as no step would read it"
 UNLEARNT = "where pretraining.objective is 'replaced_tokens', which learns nothing from it"
 KINDS = "'bigbird', 'deberta', 'gated', 'longformer', 'mobilebert', 'modernbert', 'mpnet', 'pre_norm'"
+KINDS = ", ".join([KINDS, *map(repr, find_plugins("families"))])
 SHAPE = "encoder={num_layers=2, hidden_size=8, num_heads=2, intermediate_size=8}"
 *_FIRST, _LAST = map(repr, list_runtimes())
 RUNTIMES = f"{', '.join(_FIRST)} or {_LAST}"
