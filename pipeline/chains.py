@@ -92,6 +92,8 @@ class Chain:
     def student_rows(self) -> Handle[TaskExamples]:
         """The rows that a student learns from: the labelled rows, and optionally rows that the teacher labels."""
         settings, unlabelled = self._settings, self._settings.unlabelled
+        if self._taught is not None:
+            return self._taught.rows
         if not labels_rows(settings):
             return self._rows
         assert settings.examples is not None

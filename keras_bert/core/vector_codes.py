@@ -29,10 +29,11 @@ def check_vectors(owner: str, vectors: Any, texts: int) -> tuple[Array, Array]:
             numbers = np.asarray(() if vector is None else vector, "float32")
         except (TypeError, ValueError):
             check(owner, f"vectors[{row}]", False, "be a list of numbers", str(vector)[:40])
+        check(owner, f"vectors[{row}]", numbers.ndim == 1, "be a list of numbers", f"an array {numbers.shape}")
         read.append(None if np.isnan(numbers).all() else numbers)
     is_given = np.array([vector is not None for vector in read])
     check(owner, "vectors", bool(is_given.any()), "hold the vector of at least one text", f"none for {texts}")
-    shape = (len(next(vector for vector in read if vector is not None).reshape(-1)),)
+    shape = next(vector for vector in read if vector is not None).shape
     for row, vector in enumerate(read):
         if vector is None:
             continue

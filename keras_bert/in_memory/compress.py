@@ -110,6 +110,8 @@ def distill(
     rule = "be left out unless data are the texts of an embedding or a retrieval alone"
     check("distill", "vectors", vectors is None or has_texts, rule, type(vectors).__name__)
     check("distill", "probabilities", probabilities is None or not has_texts, "be left out for texts alone", "some")
+    rule = "be left out beside vectors, as its losses compare with `teacher`"
+    check("distill", "imitation", vectors is None or not imitation.is_on, rule, "some")
     rows: Rows
     if has_texts:
         rows = _read_texts(teacher, arguments[0], vectors, is_taught=True)

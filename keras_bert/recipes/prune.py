@@ -3,6 +3,7 @@
 import keras
 
 from keras_bert.compress.prune import MagnitudePruning
+from keras_bert.core.checks import check
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.tables import PruningSettings
 from keras_bert.recipes.texts import objective_for
@@ -22,6 +23,7 @@ def prune_task(
         task.adapter.thaw()
     network, steps = task.network(), settings.count_steps(rows.count)
     masks = MagnitudePruning(network, settings, steps)
+    check("prune", "model", bool(masks.kernels), "have dense layers, whose weights pruning sets to zero", network.name)
     phases = [(DistillationObjective(objective_for(task, rows), dense, settings), steps)]
     variables, after_step = masks.variables(), masks.after_step
     history = train(task, network, phases, rows, settings, monitor, variables=variables, after_step=after_step)

@@ -267,7 +267,9 @@ class Embedding(Task):
         head, units = self.head(), matrix.shape[1]
         layers = [*head.get("projections", ()), {"units": units, "activation": "none", "use_bias": False}]
         head = {**head, "projections": layers, "dimension": None}
-        task = type(self).build(self.encoder, self.tokenizer, **self.settings(), **head)
+        task = type(self).build(self.encoder, self.tokenizer, **{**self._settings_of(units), **head})
+        for name in ("adapter", "single_prompt", "vector_code"):
+            setattr(task, name, getattr(self, name))
         *kept, last = task.model.get_layer("projections").dense
         for ours, theirs in zip(kept, self.model.get_layer("projections").dense if kept else (), strict=True):
             ours.set_weights(theirs.get_weights())

@@ -41,7 +41,7 @@ class Masks:
     def sparsity(self) -> float:
         """The share of the kernels' weights that are zero."""
         zeros = sum(int(tf.math.count_nonzero(layer.kernel.value == 0)) for layer in self.kernels.values())
-        return zeros / sum(layer.kernel.value.shape.num_elements() for layer in self.kernels.values())
+        return zeros / max(1, sum(layer.kernel.value.shape.num_elements() for layer in self.kernels.values()))
 
 
 def keep_zeros(model: keras.Model) -> Callable[[int], None] | None:

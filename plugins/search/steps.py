@@ -9,6 +9,7 @@ from components.artifacts.measurements import Latency
 from components.artifacts.standard import EdgeModel, Model, TaskExamples, Vocabulary
 from components.dsl.artifact import Artifact
 from components.dsl.component import Handle
+from components.dsl.errors import InputError
 from components.fit_vocabulary import fit_vocabulary
 from components.measure_latency import measure_latency
 from keras_bert.options.quantization import Quantization
@@ -95,6 +96,11 @@ class StudentWiring:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         start, rows = wire_start(settings)
+        if start.taught is not None:
+            raise InputError(
+                "a search for a student must have a job whose teacher is fine-tuned on the rows, got one whose student "
+                "learns vectors of texts; leave out that table, or search for settings without limits"
+            )
         self._chains = [Chain(settings, start, rows, seed) for seed in range(settings.seeds)]
         self._whole = [_ReducedTeacher(start, rows, chain.model()) for chain in self._chains]
         self._reduced_teachers: dict[tuple[int, int], _ReducedTeacher] = {}

@@ -9,7 +9,7 @@ import numpy as np
 from keras_bert.core.folders import staged_files
 from keras_bert.interop.configs import read_json, write_json
 from keras_bert.interop.safetensors_files import open_file, save_tensors
-from keras_bert.interop.sentence_transformers import MODULES_FILE, read_prompts, read_settings
+from keras_bert.interop.sentence_transformers import MODULES_FILE, SETTINGS_FILE, read_prompts, read_settings
 from keras_bert.interop.tokenizer_json import SPECIAL_FLAGS, build_post_processor, write_tokenizer
 from keras_bert.layers.dense import Dense
 from keras_bert.models.encoder import config_of
@@ -130,7 +130,9 @@ def write_static(task: Embedding, folder: str | Path, form: Format = "sentence_t
     layers: list[Dense] = task.model.get_layer("projections").dense if dense else []
     for layer in layers:
         table = table @ np.asarray(layer.kernel)
-    table = table[:, : head.get("dimension")]
+    table = np.array(table[:, : head.get("dimension")])
+    # Means of neither library leave these tokens out.
+    table[list(variant.ignored)] = 0
     tokenizer = task.tokenizer
     content = tokenizer.definition()
     if "model" not in content:
@@ -141,9 +143,12 @@ def write_static(task: Embedding, folder: str | Path, form: Format = "sentence_t
     modules = [{"idx": 0, "name": "0", "path": path, "type": "sentence_transformers.models.StaticEmbedding"}]
     if task.normalize:
         modules.append({"idx": 1, "name": "1", "path": "1_Normalize", "type": "sentence_transformers.models.Normalize"})
+    prompts = {name: prompt for name, prompt in vars(task.prompts).items() if prompt}
     with staged_files(Path(folder)) as staging:
         (staging / path).mkdir(exist_ok=True)
         write_json(staging / MODULES_FILE, modules)
+        settings = {"prompts": prompts, "similarity_fn_name": task.similarity_function}
+        write_json(staging / SETTINGS_FILE, settings)
         write_json(staging / path / TOKENIZER_FILE, content)
         if is_model2vec:
             save_tensors({"embeddings": table, "weights": weights}, staging / TENSORS_FILE)

@@ -108,11 +108,11 @@ def distill_static(
     rows = teacher.encode([teacher.prompts.passage + text for text in texts])
     rows = {name: array[is_given] for name, array in rows.items()}
     full = answers.shape[1]
-    width = width or full
+    width = full if width is None else width
     check("distill_static", "width", 1 <= width <= full, f"be from 1 to {full}, the width of the vectors", width)
     table, weights = _start_tokens(rows["token_ids"], rows["padding_mask"], answers, teacher.tokenizer)
     axes = np.eye(full) if width == full else np.linalg.eigh(answers.T.astype("float64") @ answers)[1][:, -width:]
-    settings: dict[str, Any] = {"max_length": teacher.max_length, "normalize": teacher.normalize}
+    settings = {name: value for name, value in teacher.settings().items() if name != "contrast"}
     task = build_static((table @ axes).astype("float32"), teacher.tokenizer, weights=weights, **settings)
     if width < full:
         task = task.projected(axes.T.astype("float32"))

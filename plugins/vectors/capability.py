@@ -17,11 +17,11 @@ from pipeline.capability import Capability
 from pipeline.nodes import Taught, TuningInputs, append_name
 from pipeline.settings.schema import Settings
 from plugins.vectors.source import TeacherCheckpoint, VectorTeacher
-from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts
+from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts, hold_out
 
 # Tables of trainings on labels, which a student that learns vectors alone does not have.
 _OF_LABELS = (
-    *("fine_tuning", "adaptation", "hard_negatives", "reranker", "unlabelled", "teacher_labels"),
+    *("fine_tuning", "adaptation", "contrast", "hard_negatives", "reranker", "unlabelled", "teacher_labels"),
     "general_distillation",
 )
 
@@ -58,6 +58,11 @@ class TeacherCapability(Capability[VectorTeacher]):
                 if value != field.default:
                     rule = "be left out with [teacher], as texts have no labels and vectors no temperature"
                     raise InputError(f"{name}.{field.name} must {rule}, got {value!r}")
+        if settings.distillation.is_on:
+            raise InputError(
+                "distillation must have no imitation losses with [teacher], as they compare with the checkpoint and "
+                "not with the teacher; leave them out"
+            )
         if settings.distillation.teachers != "own":
             raise InputError("distillation.teachers must be 'own' with [teacher], got 'seeds'")
         if settings.checkpoint is None:
@@ -69,7 +74,7 @@ class TeacherCapability(Capability[VectorTeacher]):
         if table.path:
             TeacherCheckpoint(table.path).check()
         if table.texts:
-            table.source().read()
+            hold_out(table.source().read().texts)
 
     def count_texts(self, table: VectorTeacher, tuning: FineTuningSettings, rows: float) -> int:
         """None: the teacher is not trained."""
@@ -84,14 +89,15 @@ class TeacherCapability(Capability[VectorTeacher]):
     ) -> TuningInputs:
         """The start with the teacher's vectors of the texts."""
         head = HeadSettings(settings.pooling, settings.contrast, settings.normalize)
-        adopted = append_name(adopt_model(pretrained=start.model, examples=rows, new_head=head), "start", task)
-        first, teacher = adopted.output(Model), None
+        node = adopt_model(pretrained=start.model, examples=rows, new_head=head, keeps_prompts=False)
+        first, teacher = append_name(node, "start", task).output(Model), None
         if table.path:
             imported = append_name(import_checkpoint(source=TeacherCheckpoint(table.path)), "teacher", task)
             node = adopt_model(pretrained=imported.output(Model), examples=rows)
             teacher = append_name(node, "teacher", task).output(Model)
         elif not table.has_vectors:
-            teacher = first
+            node = adopt_model(pretrained=start.model, examples=rows, new_head=head)
+            teacher = append_name(node, "teacher", task).output(Model)
         source = table.source() if table.texts else None
         node = embed_texts(vocabulary=start.vocabulary, examples=rows, source=source, teacher=teacher)
         taught = append_name(node, task).output(TaughtVectors)

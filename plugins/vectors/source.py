@@ -117,9 +117,9 @@ class VectorTexts:
             raise InputError(
                 f"teacher.vector_file must be a readable .npy file, got {self.vector_file}: {error}"
             ) from None
-        if not isinstance(array, np.ndarray) or array.ndim != 2:
-            got = getattr(array, "shape", "an archive")
-            raise InputError(f"teacher.vector_file must hold one array (rows, width), got {got}")
+        if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "fiu":
+            got = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else "an archive"
+            raise InputError(f"teacher.vector_file must hold one array of real numbers (rows, width), got {got}")
         return array
 
 

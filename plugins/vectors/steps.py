@@ -7,7 +7,7 @@ import numpy as np
 
 from components.artifacts.standard import Model, TaskExamples, Vocabulary
 from components.dsl.component import Input, Output, component
-from components.dsl.errors import InputError
+from components.dsl.errors import InputError, table_errors
 from components.dsl.step_folders import report_progress
 from components.examples.base import Encoding
 from components.examples.registry import read_rows
@@ -34,9 +34,15 @@ class TaughtVectors(TaskExamples):
 
 @component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"))
 def adopt_model(
-    pretrained: Input[Model], examples: Input[TaskExamples], model: Output[Model], new_head: HeadSettings | None = None
+    pretrained: Input[Model],
+    examples: Input[TaskExamples],
+    model: Output[Model],
+    new_head: HeadSettings | None = None,
+    keeps_prompts: bool = True,
 ) -> None:
-    """A model of vectors as it is, with the task and the maximum length of the examples; it keeps its own prompts.
+    """A model of vectors as it is, with the task and the maximum length of the examples.
+
+    It keeps its own prompts, as a teacher does, or else gets those of the examples.
 
     Raises:
         InputError: it is no model of vectors, or it has fewer positions than the rows.
@@ -47,7 +53,7 @@ def adopt_model(
     if not isinstance(initial, Embedding):
         rule = "be a model of vectors, such as one of sentence-transformers or a saved embedding or retrieval"
         raise InputError(f"teacher.path must {rule}, got one for {initial.name}")
-    prompts = {name: prompt for name, prompt in vars(initial.prompts).items() if prompt}
+    prompts = {name: prompt for name, prompt in vars(initial.prompts).items() if prompt and keeps_prompts}
     settings = {**description["settings"], **({"prompts": prompts} if prompts else {})}
     task = build_task(
         initial,
@@ -88,20 +94,22 @@ def embed_texts(
     prompts = Prompts(**content["settings"].get("prompts", {}))
     model = None if teacher is None else read_model(teacher)
     given = None if source is None else source.read()
-    splits = _split_rows(examples) if given is None else _hold_out(given.texts)
+    splits = _split_rows(examples) if given is None else hold_out(given.texts)
     encoding = Encoding(load_tokenizer(vocabulary.path), (), content["max_length"], 0, 0)
     counts, cut, width = dict[str, int](), dict[str, float](), 0
+    done, total = 0, sum(map(len, splits.values()))
     for split, chosen in splits.items():
         vectors = None if given is None or given.vectors is None else given.vectors[[number for number, *_ in chosen]]
         encoding.cut.clear()
 
         def records(chosen: Sequence[Any] = chosen, vectors: Any = vectors) -> Iterator[bytes]:
-            nonlocal width
+            nonlocal width, done
             for part, values in _embed(model, chosen, vectors):
                 width = values.shape[1]
+                done += len(part)
+                report_progress(done, total, "vectors of texts")
                 yield from _serialize(part, values, prompts, encoding)
 
-        report_progress(len(counts), len(splits), f"vectors of {split}")
         counts[split] = write_records(taught.file(f"{split}.tfrecord"), records())
         cut[split] = round(encoding.cut[True] / max(1, counts[split]), 4)
     features = {name: feature.meaning for name, feature in SCHEMAS[TEXT].items()}
@@ -129,8 +137,8 @@ def _split_rows(examples: TaskExamples) -> dict[str, list[_Text]]:
     return splits
 
 
-def _hold_out(texts: list[str]) -> dict[str, list[_Text]]:
-    """The texts, and about a twentieth of them for validation."""
+def hold_out(texts: list[str]) -> dict[str, list[_Text]]:
+    """The texts, and about a twentieth of them for validation; InputError for fewer than two."""
     digests = sorted({line_digest(text) for text in texts})
     if len(digests) < 2:
         rule = "hold at least two different texts, one to train on and one to validate on"
@@ -153,7 +161,12 @@ def _embed(model: Any, texts: Sequence[_Text], vectors: Array | None) -> Iterato
             yield part, vectors[start : start + ROWS_AT_ONCE]
             continue
         prompted = [getattr(model.prompts, prompt) + text for _, text, prompt in part]
-        yield part, check_vectors("teacher", model.predict(prompted), len(part))[0]
+        with table_errors("teacher"):
+            values, is_finite = check_vectors("teacher", model.predict(prompted), len(part))
+        if not is_finite.all():
+            text = part[int(np.argmin(is_finite))][1]
+            raise InputError(f"teacher.path must be a model of finite vectors, got NaN for the text {text[:40]!r}")
+        yield part, values
 
 
 def _serialize(texts: Sequence[_Text], vectors: Array, prompts: Prompts, encoding: Encoding) -> Iterator[bytes]:

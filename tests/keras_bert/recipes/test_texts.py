@@ -150,3 +150,5 @@ def test_refuses_blank_texts_and_arguments_of_other_rows():
         keras_bert.distill(teacher, ["a"], ["b"], [1.0], layers=[0], vectors=vectors)
     with pytest.raises(ValueError, match=r"distill.probabilities must be left out for texts alone"):
         keras_bert.distill(teacher, ["a"], layers=[0], probabilities=[1.0])
+    with pytest.raises(ValueError, match=r"distill.imitation must be left out beside vectors, as its losses compare"):
+        keras_bert.distill(teacher, ["a"], layers=[0], vectors=vectors, imitation=Imitation(vectors=1.0))

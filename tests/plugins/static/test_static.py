@@ -9,6 +9,7 @@ from safetensors.numpy import load_file, save_file
 
 import keras_bert
 from keras_bert.interop.tokenizer_json import write_tokenizer
+from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from plugins.static.files import read_static, write_static
@@ -122,6 +123,34 @@ def test_token_weights_become_part_of_vectors_where_a_library_has_none(tmp_path)
     assert stored.keys() == {"embedding.weight"}
     assert load_file(tmp_path / "m2v" / "model.safetensors").keys() == {"embeddings", "weights"}
     np.testing.assert_allclose(read_static(tmp_path / "st").predict(SAMPLES), task.predict(SAMPLES), atol=1e-6)
+
+
+@pytest.mark.parametrize("form", ["sentence_transformers", "model2vec"])
+def test_fewer_numbers_prompts_and_the_similarity_function_are_written(tmp_path, form):
+    tokenizer = Tokenizer([*SPECIAL_TOKENS, *WORDS], lowercase=True)
+    table = np.random.default_rng(0).normal(size=(tokenizer.vocabulary_size, 4)).astype("float32")
+    settings = {"prompts": {"query": "good ", "passage": "bad "}, "normalize": False, "similarity_function": "dot"}
+    task = build_static(table, tokenizer, **settings).truncated(3)
+    write_static(task, tmp_path / form, form)
+    read, texts = read_static(tmp_path / form), ["a good film", "very bad ."]
+    np.testing.assert_allclose(read.predict(texts), task.predict(texts), atol=1e-6)
+    assert (vars(read.prompts), read.normalize, read.similarity_function) == (
+        vars(task.prompts),
+        task.normalize,
+        task.similarity_function,
+    )
+    with pytest.raises(ValueError, match=r"prune.model must have dense layers, whose weights pruning sets to zero"):
+        keras_bert.prune(task, texts, verbose=0, epochs=1, xla="off")
+
+
+def test_a_static_student_has_the_prompts_and_the_similarity_function_of_its_teacher():
+    teacher = embedding()
+    settings = {"prompts": {"passage": "good "}, "normalize": False, "similarity_function": "dot"}
+    teacher = Embedding.build(teacher.encoder, teacher.tokenizer, max_length=8, **settings)
+    task = distill_static(teacher, TEXTS, batch_size=8, xla="off", verbose=0, epochs=1)
+    assert task.settings() == teacher.settings()
+    with pytest.raises(ValueError, match=r"distill_static.width must be from 1 to \d+, .* got 0"):
+        distill_static(teacher, TEXTS, width=0)
 
 
 def test_refuses_folders_and_models_that_are_not_static(tmp_path):

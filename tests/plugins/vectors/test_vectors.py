@@ -22,8 +22,11 @@ from keras_bert.options.compression import Student
 from keras_bert.options.tables import DistillationSettings, PruningSettings, QuantizationSettings
 from keras_bert.options.training import Training
 from keras_bert.tasks.classification import Classification
+from keras_bert.tasks.embedding import Embedding
 from pipeline.job.files import make_settings
 from pipeline.pipelines import build_pipeline
+from plugins.search.steps import StudentWiring
+from plugins.vectors.capability import TeacherCapability
 from plugins.vectors.source import VectorTeacher
 from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts
 from tests.components import tuning_job
@@ -149,6 +152,7 @@ def test_columns_and_array_files_of_vectors_give_the_same_rows(start, tmp_path):
         ({"v": [1.0, float("nan")]}, "teacher.vectors[1] must have finite numbers, got"),
         ({"v": "much"}, "column 'v' must be a number, a list or an object as JSON, got 'much'"),
         ({"v": ["a", "b"]}, "teacher.vectors[1] must be a list of numbers, got"),
+        ({"v": 1.0}, "teacher.vectors[1] must be a list of numbers, got 'an array ()'"),
         ({"text": " "}, "rows.jsonl line 2: column 'text' must not be empty"),
     ],
 )
@@ -164,7 +168,8 @@ def test_refuses_array_files_of_other_rows_and_unknown_columns(tmp_path):
     texts, file = str(tmp_path / "rows.tsv"), str(tmp_path / "rows.npy")
     for array, message in (
         (np.ones((3, 4)), "teacher.vectors must be 2, one for each text, got 3"),
-        (np.ones(2), "teacher.vector_file must hold one array (rows, width), got (2,)"),
+        (np.ones(2), "teacher.vector_file must hold one array of real numbers (rows, width), got float64 (2,)"),
+        (np.full((2, 2), 1j), "teacher.vector_file must hold one array of real numbers (rows, width), got complex128"),
         (np.array(["a", "b"], object), "teacher.vector_file must be a readable .npy file"),
     ):
         np.save(file, array, allow_pickle=True)
@@ -204,7 +209,9 @@ def test_job_trains_no_teacher_and_computes_vectors_once_for_all_seeds(job, tmp_
     assert [name for name in nodes if name.startswith("embed_texts")] == ["embed_texts"]
     for name in ("distill-0", "distill-1", "quantize-0", "quantize-1"):
         assert nodes[name].inputs["examples"].node.name == "embed_texts"
-    assert [handle.node.name for handle in nodes["evaluate"].inputs["teachers"]] == ["adopt_model-start"] * 2
+    assert [handle.node.name for handle in nodes["evaluate"].inputs["teachers"]] == ["adopt_model-teacher"] * 2
+    assert nodes["adopt_model-teacher"].values.get("keeps_prompts", True)
+    assert not nodes["adopt_model-start"].values["keeps_prompts"]
     other = {**job, "teacher": {"path": str(tmp_path / "model"), **job["teacher"]}}
     nodes = {node.name: node for node in build_pipeline(make_settings(other), tmp_path).nodes}
     assert nodes["embed_texts"].inputs["teacher"].node.name == "adopt_model-teacher"
@@ -222,6 +229,8 @@ def test_job_trains_no_teacher_and_computes_vectors_once_for_all_seeds(job, tmp_
         ({"fine_tuning": {}}, "fine_tuning must be left out with [teacher], whose vectors are all that"),
         ({"hard_negatives": {}}, "hard_negatives must be left out with [teacher]"),
         ({"distillation": {"hard_weight": 0.1}}, "distillation.hard_weight must be left out with [teacher], as texts"),
+        ({"distillation": {"vectors": 1.0}}, "distillation must have no imitation losses with [teacher]"),
+        ({"contrast": {}}, "contrast must be left out with [teacher], whose vectors are all that"),
         ({"examples": {"train": "x.tsv"}}, "teacher is only allowed for embedding and retrieval, got it for"),
     ],
 )
@@ -229,6 +238,40 @@ def test_refuses_tables_that_no_step_would_read(job, change, message):
     tables = {name: value for name, value in {**job, **change}.items() if value is not None}
     with pytest.raises(InputError, match=re.escape(message)):
         make_settings(tables)
+
+
+def test_one_text_and_a_search_for_a_student_are_refused_before_any_step(job, tmp_path):
+    (tmp_path / "texts.txt").write_text("one line alone\n")
+    settings = make_settings(job)
+    capability = TeacherCapability()
+    with pytest.raises(InputError, match=r"teacher.texts must hold at least two different texts, .* got 1"):
+        capability.check_rows(settings.teacher, settings.examples, {})
+    with pytest.raises(InputError, match="a search for a student must have a job whose teacher is fine-tuned"):
+        StudentWiring(settings)
+
+
+@pytest.mark.parametrize(("keeps_prompts", "prompt"), [(True, "cow "), (False, "")])
+def test_a_student_gets_the_prompts_of_the_job_and_a_teacher_keeps_its_own(start, tmp_path, keeps_prompts, prompt):
+    task = read_model(start["teacher"])
+    prompted = Embedding.build(
+        task.encoder, task.tokenizer, max_length=16, prompts={"query": "cow ", "passage": "cow "}
+    )
+    prompted.save(tmp_path / "prompted")
+    source, adopted = Model(tmp_path / "prompted"), Model(tmp_path / "adopted")
+    source.seal({})
+    adopt_model.run(pretrained=source, examples=start["examples"], model=adopted, keeps_prompts=keeps_prompts)
+    assert read_model(adopted).prompts.passage == prompt
+
+
+def test_a_teacher_without_finite_vectors_is_refused(start, tmp_path):
+    task = read_model(start["teacher"])
+    table = task.encoder.get_layer("token_embedding")
+    table.set_weights([np.full_like(weight, np.nan) for weight in table.get_weights()])
+    task.save(tmp_path / "broken")
+    broken = Model(tmp_path / "broken")
+    broken.seal({})
+    with tuning_job.eagerly(), pytest.raises(InputError, match=r"teacher.vectors must hold the vector of at least one"):
+        embed_texts.run(**{**start, "teacher": broken}, taught=TaughtVectors(tmp_path / "taught"))
 
 
 def test_refuses_a_teacher_that_makes_no_vectors(start, tmp_path):
