@@ -112,7 +112,7 @@ def search_threshold(learn: Callable[[int], list[str]], size: int, falling_count
     """The tokens for a threshold that gives `size` or up to 10 % more, else for the highest one that gives enough.
 
     `learn` gives fewer tokens for a higher threshold; `falling_counts` are the counts of the words, the highest first.
-    None if no threshold gives enough.
+    The result is None if no threshold gives enough.
     """
     # The count of the word of this rank is a good first guess, as most entries of a vocabulary are whole words.
     guess = falling_counts[min(size, len(falling_counts)) - 1] if falling_counts else _LEAST_COUNT

@@ -7,6 +7,7 @@ from components.artifacts.standard import Corpus, EdgeModel, LabelledRows, Model
 from components.distill import distill
 from components.distill_general import distill_general
 from components.dsl.component import Handle, Node
+from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
 from components.export_model import export_model
 from components.fine_tune import fine_tune
@@ -113,6 +114,11 @@ class Chain:
     def _wire_model(self, stages: tuple[Stage, ...]) -> Node:
         """The node of the last stage, or of the teacher's fine-tuning for no stages."""
         if not stages:
+            if self._taught is not None:
+                raise InputError(
+                    "a job whose students learn the vectors of another program has no teacher's model, which was asked "
+                    "for; name a model whose vectors they learn instead"
+                )
             return wire_fine_tuning(self._settings, self._start, self._rows, self._seed, self._label)
         *below, last = stages
         settings = self._settings

@@ -38,5 +38,5 @@ class VectorObjective(TaskObjective):
         return squared_difference(outputs, target) if self.keeps_lengths else 1.0 - cosines(outputs, target)
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
-        """None: a text has no label."""
+        """An empty mapping, as a text has no label."""
         return {}

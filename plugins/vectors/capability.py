@@ -77,7 +77,7 @@ class TeacherCapability(Capability[VectorTeacher]):
             hold_out(table.source().read().texts)
 
     def count_texts(self, table: VectorTeacher, tuning: FineTuningSettings, rows: float) -> int:
-        """None: the teacher is not trained."""
+        """0, as the teacher is not trained."""
         return 0
 
     def why_untrained(self, table: VectorTeacher) -> str:

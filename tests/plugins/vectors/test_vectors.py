@@ -23,8 +23,9 @@ from keras_bert.options.tables import DistillationSettings, PruningSettings, Qua
 from keras_bert.options.training import Training
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.embedding import Embedding
+from pipeline.chains import Chain
 from pipeline.job.files import make_settings
-from pipeline.pipelines import build_pipeline
+from pipeline.pipelines import build_pipeline, wire_start
 from plugins.search.steps import StudentWiring
 from plugins.vectors.capability import TeacherCapability
 from plugins.vectors.source import VectorTeacher
@@ -220,6 +221,9 @@ def test_job_trains_no_teacher_and_computes_vectors_once_for_all_seeds(job, tmp_
     nodes = {node.name: node for node in build_pipeline(make_settings(given), tmp_path).nodes}
     assert nodes["embed_texts"].inputs["teacher"] is None
     assert nodes["evaluate"].inputs["teachers"] == []
+    settings = make_settings(given)
+    with pytest.raises(InputError, match="a job whose students learn the vectors of another program has no teacher's"):
+        Chain(settings, *wire_start(settings), 0).model()
 
 
 @pytest.mark.parametrize(
