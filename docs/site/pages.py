@@ -15,7 +15,9 @@ _PLACES = {
     "docs/decisions": "decisions/index.md",
 }
 # Code, which stays as it is, or a link to a file.
-_LINK = re.compile(r"(?ms:^( *)```.*?^\1```)|`[^`]+`|(!?)\[([^\[\]]*)\]\((?!\w+:|#)([^()\s#]+)(#[^()\s]*)?\)")
+_LINK = re.compile(
+    r"(?ms:^( *)```.*?^\1```)|`[^`]+`|(!?)\[((?:`[^`]*`|[^\[\]`])*)\]\((?!\w+:|#)([^()\s#]+)(#[^()\s]*)?\)"
+)
 
 
 def collect_pages(repository: Path) -> dict[str, str]:

@@ -88,9 +88,9 @@ def test_every_page_is_in_the_navigation(pages):
 def test_links_become_links_between_pages():
     sites = {"README.md": "index.md", "docs/speed.md": "speed.md", "pyproject.toml": "reference/settings.md"}
     readme = REPOSITORY / "README.md"
-    text = "[a](docs/speed.md#x) ![b](docs/flow.svg) [c](LICENSE) [d](pyproject.toml) `[e](f)`\n```\n[g](h)\n```\n"
+    text = "[a](docs/speed.md#x) ![b](docs/flow.svg) [c](LICENSE) [`[d]`](pyproject.toml) `[e](f)`\n```\n[g](h)\n```\n"
     assert rewrite_links(text, readme, REPOSITORY, sites) == (
-        "[a](speed.md#x) ![b](flow.svg) c [d](reference/settings.md) `[e](f)`\n```\n[g](h)\n```\n"
+        "[a](speed.md#x) ![b](flow.svg) c [`[d]`](reference/settings.md) `[e](f)`\n```\n[g](h)\n```\n"
     )
     up = rewrite_links("[a](../README.md) [b](speed.md)", REPOSITORY / "docs" / "speed.md", REPOSITORY, sites)
     assert up == "[a](index.md) [b](speed.md)"
