@@ -21,18 +21,17 @@ from rich.console import Console
 
 from benchmarks.harness.processes import watch
 from components.artifacts.evaluation import Evaluation, MeasuredModel, Metrics
-from components.artifacts.measurements import Latency
 from components.artifacts.standard import Model
 from components.evaluate import evaluate
-from components.measure_latency import measure_latency
 from components.scoring.blessing import STUDENT, TEACHER
 from pipeline.chains import Chain, enabled_stages
 from pipeline.job.files import Tables, make_settings, override_tables, read_tables
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.runner import RunResult, run_pipeline
-from pipeline.pipelines import pipeline_of, wire_start
+from pipeline.pipelines import add_rows, pipeline_of, wire_start
 from pipeline.settings.schema import Settings
 from pipeline.views.terminal import Terminal
+from plugins.compare.measure_latency import Latency, measure_latency
 
 # The steps whose minutes are those of a model.
 TRAININGS = {TEACHER: ("fine_tune", "fit_head"), STUDENT: ("distill",)}
@@ -96,11 +95,14 @@ def measure(file: Path, draw: int, options: argparse.Namespace, root: Path) -> M
     chains = [Chain(settings, start, rows, seed) for seed in range(settings.seeds)]
     stages = enabled_stages(settings)
     edges = [] if options.teachers else [chain.edge(stages) for chain in chains]
+    teachers = [chain.model() for chain in chains]
+    students = [chain.model(("student",)) for chain in chains if "student" in stages and edges]
     evaluated = evaluate(
         examples=rows,
-        teachers=[chain.model() for chain in chains],
-        students=[chain.model(("student",)) for chain in chains if "student" in stages and edges],
+        teachers=teachers,
+        students=students,
         edges=edges,
+        further=add_rows(settings, rows, teachers, students, edges) if edges else [],
         checkpoint=chains[0].checkpoint,
         thresholds=settings.evaluation,
         baselines=bool(edges),

@@ -4,7 +4,15 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from components.artifacts.evaluation import Blessing, Decision, Evaluation, MeasuredModel, Metrics, SeedScores
+from components.artifacts.evaluation import (
+    Blessing,
+    Decision,
+    Evaluation,
+    FurtherModels,
+    MeasuredModel,
+    Metrics,
+    SeedScores,
+)
 from components.artifacts.standard import EdgeModel, Model, RowOrigins, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
@@ -64,6 +72,7 @@ def evaluate(
     edges: Input[list[EdgeModel]],
     evaluation: Output[Evaluation],
     blessing: Output[Blessing],
+    further: Input[list[FurtherModels]] | None = None,
     origins: Input[RowOrigins] | None = None,
     checkpoint: Input[Model] | None = None,
     previous: PushedVersion | None = None,
@@ -84,6 +93,7 @@ def evaluate(
         edges: the exported files of each seed; empty if nothing is exported.
         evaluation: the table of models, and the worst answers of the shipped file.
         blessing: the decision and its reasons.
+        further: rows that capabilities of the job add to the table.
         origins: keep the `thresholds.slice_columns` of test rows; None without such columns.
         checkpoint: the model that fine-tuning started from, to score as well: its own vectors, or a head that was
             fitted to them; None to leave it out.
@@ -164,6 +174,8 @@ def evaluate(
     previous_scores, not_compared = scorer.score_previous(previous, test)
     if previous_scores:
         models[PREVIOUS] = MeasuredModel(_spread(previous_scores))
+    measured_further = [artifact.read() for artifact in further or ()]
+    models |= {name: model for rows in measured_further for name, model in rows.models.items()}
     compare = _make_comparison(scorer, test, scores | {PREVIOUS: previous_scores, COLUMN: column} | rivals.scored)
     differences = _compare_with_references(compare, models, shipped, metric)
     losses = [] if changes is None else describe_stage_losses(models, metric, shipped, changes, compare)
@@ -182,6 +194,7 @@ def evaluate(
             differences=differences,
             slices=slices,
             engines=engines,
+            further=[verdict for rows in measured_further for verdict in rows.verdicts],
         )
         unlearnt = describe_left_out(description.get("left_out", {}), counts, description["max_length"])
         return decision._replace(warnings=[*decision.warnings, *losses, *unlearnt])

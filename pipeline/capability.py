@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
-from components.artifacts.standard import LabelledRows, Model, TaskExamples
+from components.artifacts.evaluation import FurtherModels
+from components.artifacts.standard import EdgeModel, LabelledRows, Model, TaskExamples
 from components.dsl.artifact import Artifact
 from components.dsl.component import Handle, Node
 from components.examples.row_traits import RowTraits
@@ -79,6 +80,18 @@ class Capability(Generic[T]):
     ) -> Node | None:
         """The step that makes the teacher of a seed in place of `fine_tune`; see `pipeline.chains.wire_fine_tuning`."""
         return None
+
+    def add_rows(
+        self,
+        table: T,
+        settings: Settings,
+        rows: Handle[TaskExamples],
+        teachers: Sequence[Handle[Model]],
+        students: Sequence[Handle[Model]],
+        edges: Sequence[Handle[EdgeModel]],
+    ) -> list[Handle[FurtherModels]]:
+        """Further rows of the table of models, see `components.evaluate`; models and files are those of each seed."""
+        return []
 
     def wire(
         self,

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from components.artifacts.evaluation import Blessing, Evaluation
+from components.artifacts.evaluation import Blessing, Evaluation, FurtherModels
 from components.artifacts.pushed import Pushed
 from components.artifacts.standard import (
     Corpus,
+    EdgeModel,
     LabelledRows,
     Model,
     PretrainingExamples,
@@ -97,6 +98,18 @@ def wire_capabilities(settings: Settings, start: TuningInputs, examples: Handle[
     ]
 
 
+def add_rows(
+    settings: Settings,
+    rows: Handle[TaskExamples],
+    teachers: Sequence[Handle[Model]],
+    students: Sequence[Handle[Model]],
+    edges: Sequence[Handle[EdgeModel]],
+) -> list[Handle[FurtherModels]]:
+    """The rows that the capabilities of a job add to its table of models."""
+    enabled = enabled_capabilities(settings)
+    return [row for one, table in enabled for row in one.add_rows(table, settings, rows, teachers, students, edges)]
+
+
 def add_evaluation_and_push(
     settings: Settings,
     root: Path,
@@ -108,6 +121,7 @@ def add_evaluation_and_push(
     """Wires the evaluation of chains on test rows, and the push; `checkpoint` is that of the chains by default."""
     stages = enabled_stages(settings)
     edges = [chain.edge(stages) for chain in chains]
+    students = [chain.model(("student",)) for chain in chains if "student" in stages]
     root = root.absolute()
     # The folder of all versions is relative to the root if it lies in it, as a root may be moved.
     folder = settings.push.path() or root / "pushed" / settings.name
@@ -115,8 +129,9 @@ def add_evaluation_and_push(
     measured = evaluate(
         examples=rows,
         teachers=[*teachers],
-        students=[chain.model(("student",)) for chain in chains if "student" in stages],
+        students=students,
         edges=edges,
+        further=add_rows(settings, rows, teachers, students, edges),
         origins=kept_slices(settings, chains[0].read_rows),
         checkpoint=chains[0].checkpoint if checkpoint is None else checkpoint,
         previous=PreviousVersion(str(root / folder)),

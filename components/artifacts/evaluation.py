@@ -153,6 +153,28 @@ def _spreads_from_json(content: Mapping[str, Any]) -> dict[str, SeedScores]:
     return {name: SeedScores(**score) for name, score in content.items()}
 
 
+class FurtherRows(NamedTuple):
+    """Rows that a capability adds to the table of models, and what it requires of them: (holds, rule) each."""
+
+    models: Mapping[str, MeasuredModel]
+    verdicts: Sequence[tuple[bool, str]] = ()
+
+
+class FurtherModels(Artifact):
+    """`rows.json`: `FurtherRows`."""
+
+    def write(self, rows: FurtherRows) -> None:
+        """Writes the rows."""
+        models = {name: model.as_json() for name, model in rows.models.items()}
+        self.write_json("rows.json", {"models": models, "verdicts": rows.verdicts})
+
+    def read(self) -> FurtherRows:
+        """The rows."""
+        content = self.read_json("rows.json")
+        models = {name: MeasuredModel.from_json(model) for name, model in content["models"].items()}
+        return FurtherRows(models, [(holds, rule) for holds, rule in content["verdicts"]])
+
+
 class Evaluation(Artifact):
     """`metrics.json`: the table of models, see `Metrics`.
 

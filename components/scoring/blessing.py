@@ -98,6 +98,7 @@ def decide(
     differences: Differences | None = None,
     slices: Sequence[SliceScore] = (),
     engines: Mapping[str, tuple[Mapping[str, MeasuredModel], MeasuredModel, Differences]] | None = None,
+    further: Sequence[tuple[bool, str]] = (),
 ) -> Decision:
     """Decides whether the shipped file may be pushed.
 
@@ -107,6 +108,7 @@ def decide(
     that are pushed, if there are others. `differences` are those of the shipped file from its references; a reference
     that is missing there is compared by its score. `engines` has the shipped file in the engine of a chip, by the
     engine's name: its reference models by name, the model in the engine, and its differences from the references.
+    `further` are verdicts of capabilities, see `FurtherRows`.
     """
     points = {name: 100 * row.metrics[metric].mean for name, row in rows.items()}
     score = points[shipped]
@@ -136,7 +138,7 @@ def decide(
             size = getattr(rows[shipped], column)
             rule = f"must be at most evaluation.{setting} {budget:g}"
             verdicts.append((size <= budget, f"{shipped} {column} {size:.2f} {rule}"))
-    verdicts += judge_slices(slices, thresholds.min_slice_scores)
+    verdicts += [*further, *judge_slices(slices, thresholds.min_slice_scores)]
     if calibration is not None and "threshold" in calibration:
         rule = f"evaluation.min_precision {calibration['min_precision']:g}"
         if calibration["threshold"] is None:

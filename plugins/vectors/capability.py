@@ -4,7 +4,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from components.artifacts.standard import Model, TaskExamples
+from components.artifacts.evaluation import FurtherModels
+from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.component import Handle
 from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
@@ -16,6 +17,7 @@ from keras_bert.options.tables import FineTuningSettings
 from pipeline.capability import Capability
 from pipeline.nodes import Taught, TuningInputs, append_name
 from pipeline.settings.schema import Settings
+from plugins.vectors.measure_pairs import measure_pairs
 from plugins.vectors.source import TeacherCheckpoint, VectorTeacher
 from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts, hold_out
 
@@ -102,3 +104,26 @@ class TeacherCapability(Capability[VectorTeacher]):
         node = embed_texts(vocabulary=start.vocabulary, examples=rows, source=source, teacher=teacher)
         taught = append_name(node, task).output(TaughtVectors)
         return start._replace(taught=Taught(first, taught, teacher))
+
+    def add_rows(
+        self,
+        table: VectorTeacher,
+        settings: Settings,
+        rows: Handle[TaskExamples],
+        teachers: Sequence[Handle[Model]],
+        students: Sequence[Handle[Model]],
+        edges: Sequence[Handle[EdgeModel]],
+    ) -> list[Handle[FurtherModels]]:
+        """The students' queries on the documents of the teacher; none where another program made its vectors."""
+        if not teachers or not students:
+            return []
+        # All seeds have the same teacher.
+        node = measure_pairs(
+            examples=rows,
+            teacher=teachers[0],
+            students=[*students],
+            edges=[*edges],
+            metric=settings.evaluation.metric,
+            min_share=table.min_share,
+        )
+        return [node.output(FurtherModels)]

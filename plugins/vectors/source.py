@@ -14,7 +14,7 @@ from components.sources.shared import digest
 from components.sources.teacher_columns import TeacherColumns
 from components.sources.text import TextSource, read_lines
 from keras_bert.core.checks import check
-from keras_bert.core.validation import NonEmptyStr, validated_dataclass
+from keras_bert.core.validation import NonEmptyStr, Share, validated_dataclass
 from keras_bert.core.vector_codes import check_vectors
 
 
@@ -45,6 +45,8 @@ class VectorTeacher:
         vectors: the column of `texts` with the vectors that another program made: lists, in text files as JSON. Rows
             without a vector are left out.
         vector_file: instead of `vectors`, an `.npy` file with a vector for each row of `texts` (rows, width).
+        min_share: the least score of the shipped file's queries on the teacher's documents, as a share of the teacher's
+            score, in the metric of the task; a file below it is not pushed. 0 for no limit.
     """
 
     path: str = ""
@@ -52,6 +54,7 @@ class VectorTeacher:
     text: NonEmptyStr = "text"
     vectors: str = ""
     vector_file: str = ""
+    min_share: Share = 0.0
 
     @pydantic.model_validator(mode="after")
     def _check_uses(self) -> Self:
@@ -61,6 +64,8 @@ class VectorTeacher:
             check("teacher", field, not value or bool(self.texts), rule, value)
             rule = "be left out beside path, as the vectors of one teacher are learnt"
             check("teacher", field, not value or not self.path, rule, value)
+        rule = "be 0 where another program made the vectors, as it embeds no documents"
+        check("teacher", "min_share", not (self.min_share and self.has_vectors), rule, self.min_share)
         rule = "be left out beside vectors"
         check("teacher", "vector_file", not (self.vectors and self.vector_file), rule, self.vector_file)
         return self

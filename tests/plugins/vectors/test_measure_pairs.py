@@ -1,0 +1,82 @@
+"""Queries of students on the documents of their teacher: the rows of the table, and the limit for them."""
+
+import numpy as np
+import pytest
+
+from components.artifacts.evaluation import Blessing, Evaluation, FurtherModels
+from components.artifacts.standard import Model, Vocabulary
+from components.evaluate import evaluate
+from components.examples.registry import read_rows
+from components.examples.retrieval import SplitCorpus
+from components.training.model_folder import read_model
+from keras_bert.metrics.retrieval import rank_scores, retrieval_scores
+from plugins.vectors.measure_pairs import measure_pairs
+from plugins.vectors.steps import adopt_model
+from tests.components import tuning_job
+
+ROW = "student, on the teacher's documents"
+
+
+@pytest.fixture(scope="module", params=["retrieval", "embedding"])
+def models(request, tmp_path_factory):
+    """Rows, a teacher, and a model whose vectors point the other way."""
+    folder = tmp_path_factory.mktemp(request.param)
+    tuning_job.write_checkpoint(folder, num_layers=2)
+    examples = tuning_job.ingest(
+        folder, Vocabulary(folder / "vocabulary"), tuning_job.write_rows(folder, request.param)
+    )
+    teacher, other = Model(folder / "teacher"), Model(folder / "other")
+    with tuning_job.eagerly():
+        adopt_model.run(pretrained=Model(folder / "model"), examples=examples, model=teacher)
+        task = read_model(teacher)
+        # The scale and the offset of the last layer normalization: its vectors point the other way.
+        for weight in task.network().weights[-2:]:
+            weight.assign(-weight.numpy())
+        task.save(other.path)
+    other.seal({})
+    return {"examples": examples, "teacher": teacher, "other": other}
+
+
+def measure(models, folder, students, **options):
+    further = FurtherModels(folder / "further")
+    given = {"examples": models["examples"], "teacher": models["teacher"], "edges": []}
+    with tuning_job.eagerly():
+        measure_pairs.run(**given, students=students, further=further, **options)
+    return further
+
+
+def test_row_has_the_scores_of_a_search_with_the_vectors_of_both_models(models, tmp_path):
+    rows = read_rows(models["examples"], "test")
+    teacher, other = read_model(models["teacher"]), read_model(models["other"])
+    table, verdicts = measure(models, tmp_path, [models["teacher"], models["other"]]).read()
+    assert (list(table), verdicts) == ([ROW], [])
+    if models["examples"].features()["task"] == "embedding":
+        pairs = zip(other.predict([r.text for r in rows]), teacher.predict([r.second_text for r in rows]), strict=True)
+        cosines = [float(one @ two) for one, two in pairs]
+        labels = [float(row.label) for row in rows]
+        assert table[ROW].metrics["pearson"].seeds[1] == pytest.approx(np.corrcoef(cosines, labels)[0, 1], abs=1e-4)
+        return
+    corpus = SplitCorpus.of(rows)
+    documents = teacher.predict(corpus.passages, prompt="passage")
+    for seed, task in enumerate((teacher, other)):
+        similarities = task.predict([row.query for row in rows], prompt="query") @ documents.T
+        ranks = [rank_scores(*row) for row in zip(similarities, corpus.relevant, strict=True)]
+        for name, score in retrieval_scores(ranks).items():
+            assert table[ROW].metrics[name].seeds[seed] == pytest.approx(score)
+
+
+def test_a_student_below_the_limit_is_not_pushed(models, tmp_path):
+    given = {"examples": models["examples"], "teachers": [models["teacher"]], "edges": [], "baselines": False}
+    scores, holds = {}, {}
+    for name in ("teacher", "other"):
+        further = measure(models, tmp_path / name, [models[name]], min_share=1.0)
+        evaluation, blessing = (kind(tmp_path / f"{name}-{kind.__name__}") for kind in (Evaluation, Blessing))
+        with tuning_job.eagerly():
+            evaluate.run(**given, students=[models[name]], further=[further], evaluation=evaluation, blessing=blessing)
+        assert ROW in evaluation.read().models
+        scores[name] = evaluation.read().models[ROW].metrics[evaluation.read().metric].mean
+        (reason,) = [reason for reason in blessing.read().reasons if ROW in reason]
+        assert f"must be at least teacher.min_share 1 of the teacher's {100 * scores['teacher']:.2f}" in reason
+        holds[name] = reason.startswith("yes")
+        assert holds[name] or not blessing.read().blessed
+    assert holds == {name: score >= scores["teacher"] for name, score in scores.items()}
