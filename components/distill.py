@@ -6,7 +6,7 @@ from components.dsl.errors import input_errors, table_errors
 from components.training.model_folder import read_model, write_model
 from components.training.progress import StepMonitor, reproducible_scope
 from components.training.tuning import HeadSettings, build_task, count_tuning_rows, tune_task
-from keras_bert.options.compression import Student
+from keras_bert.options.students import AnyStudent
 from keras_bert.options.tables import DistillationSettings
 
 
@@ -19,7 +19,7 @@ def distill(
     teacher: Input[Model],
     examples: Input[TaskExamples],
     student: Output[Model],
-    shape: Student,
+    shape: AnyStudent,
     general_student: Input[Model] | None = None,
     distillation: DistillationSettings = DistillationSettings(),
     new_head: HeadSettings | None = None,

@@ -209,13 +209,9 @@ def ingest_first(
     task: str,
 ) -> Node:
     """The rows in the whole vocabulary; if rows in a reduced one follow, only they are searched for in the corpus."""
-    node = ingest_rows(settings, rows, vocabulary, corpus if settings.fitted_vocabulary is None else None)
-    return append_name(node, _whole_suffix(settings), task)
-
-
-def _whole_suffix(settings: Settings) -> str:
-    """The suffix of the node of rows in the whole vocabulary: needed if rows in a reduced vocabulary follow."""
-    return "" if settings.fitted_vocabulary is None else "whole"
+    is_last = settings.fitted_vocabulary is None
+    node = ingest_rows(settings, rows, vocabulary, corpus if is_last else None)
+    return append_name(node, "" if is_last else "whole", task)
 
 
 def wire_initial_model(settings: Settings) -> TuningInputs:

@@ -98,7 +98,8 @@ def distill(
     is_one_set = (layers is None) != (student is None)
     check("distill", "layers", is_one_set, "be set, or else student", (layers, student))
     arguments, pairs = read_columns(teacher, data, pairs)
-    plan = suggest_training(teacher, len(arguments[0]), is_student=True, **training)
+    shape = student or Student(layers=tuple(layers or ()))
+    plan = suggest_training(teacher, len(arguments[0]), is_student=True, **{**shape.training, **training})
     if pairs is not None and len(arguments) == 1 and probabilities is None and teacher.learns_from_texts:
         if count := suggest_new_pairs(len(pairs)) if new_pairs is None else new_pairs:
             new_texts, new_seconds = neighbouring_pairs(arguments[0], pairs, count, plan.seed)
@@ -121,7 +122,6 @@ def distill(
         rows = read_rows_with_answers(teacher, arguments, pairs, probabilities)
     source, is_trained = _source_of(teacher, rows, plan), not has_drawn_head(teacher)
     with teacher._attached(teacher.adapter):
-        shape = student or Student(layers=tuple(layers or ()))
         small, copied = make_student(teacher, shape, source, plan, is_trained=is_trained)
         small = match_width(small, source, plan)
         if small.second_text == "optional":

@@ -1,6 +1,7 @@
 """Settings of students, distillation, augmentation and pruning."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import pydantic
@@ -38,6 +39,9 @@ class Student:
     intermediate_size: pydantic.PositiveInt | None = None
     embedding_rank: pydantic.PositiveInt | None = None
 
+    training: ClassVar[Mapping[str, Any]] = {}
+    """What the training of a student has that the user does not set, in place of the usual values."""
+
     @pydantic.model_validator(mode="after")
     def _check_sizes(self) -> Self:
         sizes = self._sizes()
@@ -60,6 +64,13 @@ class Student:
         if self.layers is not None:
             sizes["num_layers"] = len(self.layers)
         return dataclasses.replace(teacher, **sizes, max_length=max_length)
+
+    def check_job(self, settings: Any) -> None:
+        """Raises InputError where the tables of a job do not suit a student of this kind."""
+
+    def build(self, teacher: Any, rows: Any) -> Any:
+        """A student before its training, which has no layers of the teacher; None for an encoder of these sizes."""
+        return None
 
     def _sizes(self) -> dict[str, Any]:
         """The fields that are set, except `layers`."""

@@ -47,6 +47,8 @@ def make_student(
     plain text, it takes that encoder instead, and those layers of the teacher's head that fit. Any other student starts
     from random weights.
     """
+    if (built := shape.build(teacher, rows)) is not None:
+        return built, 0
     config = config_of(teacher.model)
     with seeded_weights(training.seed):
         student, small = build_student(teacher, shape)

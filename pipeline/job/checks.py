@@ -21,35 +21,16 @@ from pipeline.settings.runtimes import check_models_of_runtimes, check_runtimes
 from pipeline.settings.schema import Settings
 
 # Table or key -> the table without which it would be read by no step.
+_OF_CORPUS = "beam cleaning masking pretraining_rows pretraining generator vocabulary encoder"
+_OF_EXAMPLES = (
+    "stride max_query_length pooling normalize fine_tuning contrast hard_negatives reranker adaptation "
+    "fitted_vocabulary student pruning quantization export evaluation push page seeds"
+)
 _NEEDS = {
-    "beam": "corpus",
-    "cleaning": "corpus",
-    "masking": "corpus",
-    "pretraining_rows": "corpus",
-    "pretraining": "corpus",
-    "generator": "corpus",
-    "vocabulary": "corpus",
-    "encoder": "corpus",
-    "stride": "examples",
-    "max_query_length": "examples",
-    "pooling": "examples",
-    "normalize": "examples",
-    "fine_tuning": "examples",
-    "contrast": "examples",
-    "hard_negatives": "examples",
-    "reranker": "examples",
-    "adaptation": "examples",
-    "fitted_vocabulary": "examples",
-    "student": "examples",
+    **dict.fromkeys(_OF_CORPUS.split(), "corpus"),
+    **dict.fromkeys(_OF_EXAMPLES.split(), "examples"),
     "general_distillation": "student",
     "teacher_labels": "student",
-    "pruning": "examples",
-    "quantization": "examples",
-    "export": "examples",
-    "evaluation": "examples",
-    "push": "examples",
-    "page": "examples",
-    "seeds": "examples",
 }
 _NOT_BESIDE_A_CHECKPOINT = ("vocabulary", "encoder")
 _OF_QUESTIONS = ("stride", "max_query_length")
@@ -115,6 +96,8 @@ def check_tables(settings: Settings) -> None:
             raise InputError(f"distillation.{name} must be 0 except for embedding and retrieval, got {weight}")
     for capability, own_table in enabled_capabilities(settings):
         capability.check_tables(own_table, settings)
+    if settings.student is not None:
+        settings.student.check_job(settings)
     check_contrast(settings)
     check_page(settings)
 

@@ -18,6 +18,7 @@ from components.files.text_files import is_remote
 from components.objects.hub import is_hub_address, pin_address
 from components.sources.checkpoint import PACKAGE
 from keras_bert.core.validation import field_error, field_place
+from keras_bert.options.students import STUDENTS
 from pipeline.capabilities import CAPABILITIES, JobSettings
 from pipeline.job.checks import check_tables
 from pipeline.settings.schema import TASKS, Settings
@@ -62,13 +63,6 @@ def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
     return make_settings(read_tables(path or DEFAULT_JOB), overrides)
 
 
-def hub_overrides(settings: Settings) -> list[str]:
-    """Overrides that pin addresses on the hub to their commits, for processes that read the job on other machines."""
-    tables = ((section, key, getattr(settings, section, None)) for section, key in (*_CHECKPOINTS, *_PATTERNS))
-    values = ((f"{section}.{key}", getattr(table, key, None)) for section, key, table in tables)
-    return [f"{name}={value}" for name, value in values if isinstance(value, str) and is_hub_address(value)]
-
-
 def load_beam(path: Path | None, overrides: Sequence[str] = ()) -> BeamOptions:
     """The table `[beam]` of a job, with overrides such as `beam.workers=2`; the job need not be complete."""
     for override in overrides:
@@ -84,6 +78,10 @@ def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = ()) -> S
     Addresses on the hub are pinned to their commits, so that all steps on all machines read the same files.
     """
     raw = pin_addresses(override_tables(tables, overrides))
+    student, distillation = raw.get("student"), raw.get("distillation", {})
+    kind = STUDENTS.get(str(student.get("kind"))) if isinstance(student, dict) else None
+    if kind is not None and isinstance(distillation, dict):
+        raw["distillation"] = {**kind.training, **distillation}
     try:
         settings = JobSettings.model_validate_json(json.dumps(raw, default=str))
     except pydantic.ValidationError as error:
@@ -216,9 +214,10 @@ def _explain(problem: Mapping[str, Any], tables: Tables) -> str:
         if similar or not paths or len(place) > 1:
             return f"there is no setting {key!r}{nearest(place[-1], valid_keys)}"
         return f"there is no setting {key!r}; did you mean {' or '.join(map(repr, paths))}?"
-    if problem["type"] == "union_tag_invalid" and place == ["examples"]:
+    if problem["type"] == "union_tag_invalid" and place in (["examples"], ["student"]):
         # The kinds of examples have no key in common: pydantic would name the function that chooses among them.
-        return f"examples.task must be one of {list(TASKS)}, got {problem['ctx']['tag']!r}"
+        key, names = ("examples.task", TASKS) if place == ["examples"] else ("student.kind", STUDENTS)
+        return f"{key} must be one of {list(names)}, got {problem['ctx']['tag']!r}"
     return str(field_error(problem, place))
 
 

@@ -16,7 +16,7 @@ LOCKS = ".locks"
 @contextlib.contextmanager
 def step_locked(root: Path, name: str, key: str, say: Callable[[str], None]) -> Iterator[None]:
     """Holds the lock of a step inside the block; waits for another process that runs the same step."""
-    with _open(root, f"{key}.lock") as lock:
+    with open_lock(root, f"{key}.lock") as lock:
         _acquire(lock, lambda holder: say(f"{name}: waits for the same step ({holder})"))
         write_holder(lock, name)
         yield
@@ -25,25 +25,10 @@ def step_locked(root: Path, name: str, key: str, say: Callable[[str], None]) -> 
 @contextlib.contextmanager
 def machine_locked(root: Path, name: str, say: Callable[[str], None], *, is_alone: bool) -> Iterator[None]:
     """Shares this machine with other steps of the root inside the block; `is_alone` excludes them, to measure time."""
-    with _open(root, f"{socket.gethostname()}.machine") as lock:
+    with open_lock(root, f"{socket.gethostname()}.machine") as lock:
         announcement = f"{name}: waits for other steps on this machine, to measure time alone"
         _acquire(lock, lambda _: say(announcement), is_shared=not is_alone)
         yield
-
-
-@contextlib.contextmanager
-def cache_locked(root: Path, *, is_alone: bool) -> Iterator[bool]:
-    """Shares the artifacts of a mirror with other steps, so that none removes what another reads.
-
-    A process that removes artifacts needs an exclusive lock (`is_alone`). It does not wait for the lock; the block gets
-    True if it has the lock.
-    """
-    with _open(root, "cache") as lock:
-        if is_alone:
-            yield lock_file(lock, without_locks=False)
-        else:
-            lock_file(lock, is_shared=True, wait=True)
-            yield False
 
 
 @contextlib.contextmanager
@@ -83,7 +68,8 @@ def process_lock_file(root: Path, key: str) -> Path:
     return root / LOCKS / f"{key}.process"
 
 
-def _open(root: Path, name: str) -> IO[str]:
+def open_lock(root: Path, name: str) -> IO[str]:
+    """The open file of a lock, in a folder that is created."""
     (root / LOCKS).mkdir(exist_ok=True)
     return (root / LOCKS / name).open("a+")
 

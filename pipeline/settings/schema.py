@@ -32,11 +32,12 @@ from keras_bert.core.config import EncoderShape
 from keras_bert.core.validation import STRICT, OpenShare, validated_dataclass
 from keras_bert.families.registry import AnyVariant
 from keras_bert.options.adaptation import Adaptation
-from keras_bert.options.compression import StateImitation, Student, TeacherLabels
+from keras_bert.options.compression import StateImitation, TeacherLabels
 from keras_bert.options.data import Pooling, Prompts, VocabularyKind
 from keras_bert.options.export import Export
 from keras_bert.options.fine_tuning import HardNegatives
 from keras_bert.options.pretraining import Generator, Masking, PretrainingRows
+from keras_bert.options.students import AnyStudent
 from keras_bert.options.tables import DistillationSettings, FineTuningSettings, PruningSettings, QuantizationSettings
 from keras_bert.options.training import Contrast, Precision, Training
 from pipeline.machine import Machine
@@ -257,7 +258,7 @@ class Settings(pydantic.BaseModel):
     hard_negatives: HardNegatives | None = None
     reranker: Reranker | None = None
     adaptation: Adaptation | None = None
-    student: Student | None = None
+    student: AnyStudent | None = None
     general_distillation: GeneralDistillationSettings | None = None
     teacher_labels: TeacherLabels | None = None
     unlabelled: UnlabelledSource | None = None

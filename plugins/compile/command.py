@@ -43,14 +43,14 @@ def compile_command(options: SimpleNamespace, console: Console) -> int:
     address in object storage.
     """
     from components.objects.mirror import display_path, root_address
-    from pipeline.job.files import hub_overrides, load_settings
+    from pipeline.job.files import load_settings
     from pipeline.pipelines import build_pipeline
     from pipeline.views.reports import check_output
     from pipeline.views.terminal import write
     from plugins.compile.airflow import to_airflow
     from plugins.compile.argo import to_argo
     from plugins.compile.kubeflow import to_kubeflow
-    from plugins.compile.steps import CompileOptions, compile_steps, find_needs
+    from plugins.compile.steps import CompileOptions, compile_steps, find_needs, hub_overrides
 
     targets = {"kubeflow": to_kubeflow, "airflow": to_airflow, "argo": to_argo}
     if options.to not in targets:

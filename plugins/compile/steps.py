@@ -9,11 +9,14 @@ from typing import NamedTuple
 
 from components.dsl.component import Node
 from components.dsl.errors import InputError
+from components.objects.hub import is_hub_address
 from pipeline.commands.command import PROGRAM
+from pipeline.job.files import PATHS
 from pipeline.machine import Machine, Need
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.opening import has_store, open_store
 from pipeline.orchestrator.runner import plan_of
+from pipeline.settings.schema import Settings
 
 # A step needs more memory for more data than it had when it was measured.
 _MEMORY_FACTOR = 1.5
@@ -65,6 +68,12 @@ class CompileOptions(NamedTuple):
     image: str
     claim: str
     gpus: int
+
+
+def hub_overrides(settings: Settings) -> list[str]:
+    """Overrides that pin addresses on the hub to their commits, for processes that read the job on other machines."""
+    values = ((f"{table}.{key}", getattr(getattr(settings, table, None), key, None)) for table, key in PATHS)
+    return [f"{name}={value}" for name, value in values if isinstance(value, str) and is_hub_address(value)]
 
 
 def compile_steps(

@@ -1,15 +1,19 @@
 """Opens the mirror of a remote root: a local folder of its address, and the format of the remote side."""
 
+import contextlib
 import hashlib
 import json
 import os
 import socket
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 from components.dsl.errors import InputError
+from components.dsl.locks import lock_file
 from components.objects.mirror import REMOTE_FILE, cache_folder
 from components.objects.store import ObjectStore
+from pipeline.orchestrator.locks import open_lock
 
 FORMAT_FILE = "format.json"
 FORMAT_VERSION = 2
@@ -67,3 +71,18 @@ def check_format(store: ObjectStore, *, create: bool = False) -> bool:
             "the release that made it"
         )
     return True
+
+
+@contextlib.contextmanager
+def cache_locked(root: Path, *, is_alone: bool) -> Iterator[bool]:
+    """Shares the artifacts of a mirror with other steps, so that none removes what another reads.
+
+    A process that removes artifacts needs an exclusive lock (`is_alone`). It does not wait for the lock; the block gets
+    True if it has the lock.
+    """
+    with open_lock(root, "cache") as lock:
+        if is_alone:
+            yield lock_file(lock, without_locks=False)
+        else:
+            lock_file(lock, is_shared=True, wait=True)
+            yield False

@@ -17,13 +17,12 @@ from components.dsl.artifact import MANIFEST
 from components.dsl.errors import InputError
 from components.objects.mirror import root_address
 from components.objects.store import ObjectStore
-from pipeline.orchestrator.locks import cache_locked
 from pipeline.orchestrator.records import ARTIFACTS, Cost, Execution, Ingredients, NewArtifact, RunState, StoredArtifact
 from pipeline.orchestrator.root_store import RootStore, check_pipeline
 from plugins.remote_roots.artifacts import evict, pull_artifact, upload_artifact
 from plugins.remote_roots.leases import Leases, end_heartbeat, running_runs
 from plugins.remote_roots.log import END, LOG, START, LogEntry, RunLog, entry_name
-from plugins.remote_roots.mirror import check_format, owner_of
+from plugins.remote_roots.mirror import cache_locked, check_format, owner_of
 
 # Bits of an execution's place in its run, and of an artifact's place among the outputs.
 _EXECUTIONS, _OUTPUTS = 20, 8

@@ -4,22 +4,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array
 
 from keras_bert.core.checks import check
 from keras_bert.core.config import EncoderConfig
-from keras_bert.core.vector_codes import check_vectors
-from keras_bert.data.array_batches import ArrayRows
 from keras_bert.data.schemas import TEACHER_ANSWERS, TEXT
-from keras_bert.in_memory.fit import ProgressBar
+from keras_bert.in_memory.compress import distill
 from keras_bert.models.encoder import build_encoder
-from keras_bert.objectives.distillation import DistillationObjective
-from keras_bert.options.compression import Distillation
-from keras_bert.options.training import Training
-from keras_bert.recipes.texts import objective_for
-from keras_bert.recipes.train import train
+from keras_bert.recipes.train import BatchedRows
+from keras_bert.tasks.base import Task
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.base import BaseTokenizer
-from plugins.static.settings import Static
+from keras_bert.training.trainer import validation_rows
+from plugins.static.settings import Static, StaticStudent
 
 Array = np.ndarray[Any, Any]
 
@@ -38,6 +35,7 @@ def build_static(
     weights: Array | None = None,
     ignored: Sequence[int] | None = None,
     max_length: int = 512,
+    kind: type[Embedding] = Embedding,
     **settings: Any,
 ) -> Embedding:
     """An embedding whose vectors are means of token vectors.
@@ -48,7 +46,8 @@ def build_static(
         weights: the factor of each token's vector (tokens,); None for 1.
         ignored: the ids that have no part in the mean; None for all special tokens but the unknown one.
         max_length: the most tokens of a text, with the two special tokens around it.
-        settings: arguments of `Embedding.build`, such as `normalize`, which is True by default, and `projections`.
+        kind: the class of the task.
+        settings: arguments of `kind.build`, such as `normalize`, which is True by default, and `projections`.
 
     Raises:
         ValueError: the table or the weights do not have a row for each token.
@@ -73,65 +72,66 @@ def build_static(
     encoder = build_encoder(config, pooler=False)
     encoder.get_layer("token_embedding").set_weights([table])
     encoder.get_layer("block_0").set_weights([weights])
-    return Embedding.build(encoder, tokenizer, max_length=max_length, **settings)
+    return kind.build(encoder, tokenizer, max_length=max_length, **settings)
 
 
 def distill_static(
-    teacher: Embedding,
-    texts: Sequence[str],
-    *,
-    width: int | None = None,
-    vectors: Any = None,
-    verbose: int = 1,
-    **training: Any,
+    teacher: Embedding, texts: Sequence[str], *, width: int | None = None, vectors: Any = None, **training: Any
 ) -> Embedding:
-    """A static model that learns a teacher's vectors of texts.
-
-    The vector of a token starts as the mean of the teacher's vectors of the texts with it, without the mean of all
-    texts; its weight falls with its frequency. Then both are trained, by the loss of `keras_bert.distill`.
+    """A static model that learns a teacher's vectors of texts: `keras_bert.distill` with a `StaticStudent`.
 
     Args:
-        teacher: an embedding or a retrieval, whose tokenizer the static model has; with `vectors` only that is read.
+        teacher: an embedding or a retrieval, whose tokenizer and task the static model has; with `vectors` only those
+            are read.
         texts: texts without labels; they get the teacher's prompt of passages.
-        width: the width of the token vectors. Where it is below that of the teacher's vectors, the static model has a
-            dense layer to the teacher's width; None for that width.
+        width: see `StaticStudent`.
         vectors: see `keras_bert.distill`.
-        verbose: 1 shows a progress bar, 0 none.
-        training: settings of `Training`; by default 10 epochs of batches of 32 at 1e-2.
+        training: `verbose`, and settings of `Training`; by default 10 epochs of batches of 32 at 1e-2.
 
     Raises:
         ValueError: a vector or a setting is not valid, or the width is above that of the vectors.
     """
-    plan = Training(**{"epochs": 10.0, "learning_rate": 1e-2, "weight_decay": 0.0, **training})
-    given = teacher.predict(texts, prompt="passage") if vectors is None else vectors
-    answers, is_given = check_vectors("distill_static", given, len(texts))
-    rows = teacher.encode([teacher.prompts.passage + text for text in texts])
-    rows = {name: array[is_given] for name, array in rows.items()}
-    full = answers.shape[1]
-    width = full if width is None else width
-    check("distill_static", "width", 1 <= width <= full, f"be from 1 to {full}, the width of the vectors", width)
-    table, weights = _start_tokens(rows["token_ids"], rows["padding_mask"], answers, teacher.tokenizer)
-    axes = np.eye(full) if width == full else np.linalg.eigh(answers.T.astype("float64") @ answers)[1][:, -width:]
-    settings = {name: value for name, value in teacher.settings().items() if name != "contrast"}
-    task = build_static((table @ axes).astype("float32"), teacher.tokenizer, weights=weights, **settings)
-    if width < full:
-        task = task.projected(axes.T.astype("float32"))
-    source = ArrayRows(TEXT, {**rows, TEACHER_ANSWERS: answers}, teacher.max_length)
-    objective = DistillationObjective(objective_for(task, source), None, Distillation())
-    train(task, task.network(), [(objective, plan.count_steps(source.count))], source, plan, ProgressBar(verbose))
+    task = distill(teacher, texts, student=StaticStudent(width=width), vectors=vectors, **training)
+    assert isinstance(task, Embedding)
     return task
 
 
-def _start_tokens(ids: Array, mask: Array, vectors: Array, tokenizer: BaseTokenizer) -> tuple[Array, Array]:
-    """The vectors (tokens, width) and weights (tokens,) before the training."""
-    size = tokenizer.vocabulary_size
-    row, place = np.nonzero(mask)
-    tokens = ids[row, place]
-    is_special = np.isin(tokens, tokenizer.special_ids)
-    row, tokens = row[~is_special], tokens[~is_special]
-    counts = np.bincount(tokens, minlength=size)
-    sums = np.zeros((size, vectors.shape[1]))
-    np.add.at(sums, tokens, (vectors - vectors.mean(axis=0))[row])
-    weights = _SMOOTHING / (_SMOOTHING + counts / max(1, counts.sum()))
+def start_static(teacher: Task, rows: BatchedRows, width: int | None) -> Embedding:
+    """A static model before its training, with the tokenizer, the settings and the task of a teacher.
+
+    The vector of a token is the mean of the teacher's vectors of the texts with it, without the mean of all texts; its
+    weight falls with its frequency.
+
+    Args:
+        teacher: an embedding or a retrieval; its model is not read.
+        rows: texts with the vectors that are to be learnt.
+        width: see `StaticStudent`.
+
+    Raises:
+        ValueError: the rows have no vectors of texts, or the width is above that of the vectors.
+    """
+    rule = "be texts with the vectors of a teacher, which are all that a static model learns"
+    check("StaticStudent", "rows", rows.task == TEXT and rows.has_answers, rule, f"those of {rows.task}")
+    assert isinstance(teacher, Embedding)
+    size, special = teacher.tokenizer.vocabulary_size, teacher.tokenizer.special_ids
+    counts: Any = np.zeros(size)
+    sums: Any = 0.0
+    total: Any = 0.0
+    products: Any = 0.0
+    for batch in rows.training_batches(validation_rows(rows.max_length), 0).epoch():
+        vectors, ids = np.asarray(batch[TEACHER_ANSWERS], "float64"), np.asarray(batch["token_ids"])
+        row, place = np.nonzero(np.asarray(batch["padding_mask"]) * ~np.isin(ids, special))
+        tokens = ids[row, place]
+        sums = sums + coo_array((np.ones(len(row)), (tokens, row)), (size, len(ids))) @ vectors
+        counts, total = counts + np.bincount(tokens, minlength=size), total + vectors.sum(axis=0)
+        products = products + vectors.T @ vectors
+    full, mean = len(total), total / rows.count
+    width = full if width is None else width
+    check("StaticStudent", "width", width <= full, f"be at most {full}, the width of the vectors", width)
     # A token of one text says less than its vector.
-    return sums / (counts + 1.0)[:, None] + _SHARE_OF_MEAN * vectors.mean(axis=0), weights.astype("float32")
+    table = (sums - counts[:, None] * mean) / (counts + 1.0)[:, None] + _SHARE_OF_MEAN * mean
+    weights = (_SMOOTHING / (_SMOOTHING + counts / max(1, counts.sum()))).astype("float32")
+    axes = np.eye(full) if width == full else np.linalg.eigh(products)[1][:, -width:]
+    settings = {**teacher.settings(), "kind": type(teacher)}
+    task = build_static((table @ axes).astype("float32"), teacher.tokenizer, weights=weights, **settings)
+    return task.projected(axes.T.astype("float32")) if width < full else task

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from components.dsl.locks import folder_locked, lock_file
-from pipeline.orchestrator.locks import cache_locked
 from pipeline.orchestrator.root import locked_root
 
 
@@ -20,8 +19,8 @@ def no_locks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.usefixtures("no_locks")
 def test_work_goes_on_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with locked_root(tmp_path / "root") as root, cache_locked(root.path, is_alone=True) as is_alone:
-        assert not is_alone, "nothing that others may read is removed"
+    with locked_root(tmp_path / "root") as root, (tmp_path / "lock").open("a+") as lock:
+        assert not lock_file(lock, without_locks=False), "nothing that others may read is removed"
         root.remove()
         assert root.path.is_dir()
     with folder_locked(tmp_path) as is_locked:

@@ -14,7 +14,7 @@ from components.sources.table import TableSource
 from components.sources.text import TextSource
 from pipeline.capabilities import JobSettings
 from pipeline.commands.command import refresh_commits
-from pipeline.job.files import hub_overrides, load_settings, override_tables
+from pipeline.job.files import load_settings, override_tables
 from tests.hub import hub
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, keys_of, load, refusal
 
@@ -88,10 +88,6 @@ def test_addresses_on_the_hub_are_pinned_to_commits_until_a_refresh(tmp_path, hu
     assert commits() == first
     refresh_commits(SimpleNamespace(settings=job, set=()))
     assert commits() == second
-    assert hub_overrides(load_settings(job)) == [
-        f"checkpoint.path=hf://ann/bert@{second[0]}",
-        f"examples.train=hf://datasets/ann/rows@{second[1]}/*.csv",
-    ]
     with pytest.raises(InputError, match="hf://ann/none must be a repository that exists"):
         load_settings(job, ["checkpoint.path=hf://ann/none"])
 

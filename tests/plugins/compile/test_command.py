@@ -5,8 +5,13 @@ import yaml
 
 from components.objects.mirror import CACHE_VARIABLE
 from pipeline.cli import main
+from pipeline.job.files import load_settings
 from pipeline.orchestrator.opening import find_remote_roots
+from plugins.compile.steps import hub_overrides
+from tests.hub import hub
 from tests.pipeline.orchestrator.stand_in_roots import StandInRoots, register_roots
+
+__all__ = ["hub"]
 
 ADDRESS = "memory://bucket/root"
 
@@ -38,3 +43,14 @@ def test_volumes_are_refused_for_a_root_in_object_storage(mirror, tmp_path, caps
     assert compile_job(tmp_path / "job.yaml", mirror, option, "runs") == 2
     assert f"{option} must be left out with a root in object storage" in capsys.readouterr().err
     assert not (tmp_path / "job.yaml").exists()
+
+
+def test_addresses_on_the_hub_are_pinned_to_commits(tmp_path, hub):
+    repositories = [hub.add(name, {"README.md": b""}) for name in ("ann/bert", "datasets/ann/rows")]
+    commits = [repository.branches["main"] for repository in repositories]
+    job = tmp_path / "job.toml"
+    job.write_text("checkpoint.path = 'hf://ann/bert'\nexamples.train = 'hf://datasets/ann/rows/*.csv'\n")
+    assert hub_overrides(load_settings(job)) == [
+        f"checkpoint.path=hf://ann/bert@{commits[0]}",
+        f"examples.train=hf://datasets/ann/rows@{commits[1]}/*.csv",
+    ]

@@ -7,7 +7,6 @@ import pytest
 
 from components.dsl.errors import InputError
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.orchestrator.locks import cache_locked
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root import locked_root
@@ -16,6 +15,7 @@ from pipeline.orchestrator.runner import run_pipeline
 from plugins.remote_roots.artifacts import LIMIT_VARIABLE
 from plugins.remote_roots.leases import SECONDS_VARIABLE
 from plugins.remote_roots.log import RunLog
+from plugins.remote_roots.mirror import cache_locked
 from plugins.remote_roots.roots import ObjectStorageRoots
 from plugins.remote_roots.store import place_of
 from tests.components.objects.memory import ADDRESS
