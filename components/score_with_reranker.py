@@ -55,11 +55,11 @@ def score_with_reranker(
     from keras_bert.tokenizers.loading import load_tokenizer
 
     content = examples.features()
-    is_retrieval = content["task"] == RetrievalRows.name
+    is_retrieval = isinstance(TASK_ROWS[content["task"]], RetrievalRows)
     check("score_with_reranker", "examples", is_retrieval, "be rows of retrieval", content["task"])
     task = reranker.load()
     score = similarities(task, scale) if isinstance(task, Embedding) else functools.partial(_find_logits, task)
-    task_rows, given = TASK_ROWS[RetrievalRows.name], given_answers(RetrievalRows.name)
+    task_rows, given = TASK_ROWS[content["task"]], given_answers(content["task"])
     encoding = Encoding(
         load_tokenizer(vocabulary.path),
         [],

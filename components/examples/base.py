@@ -81,6 +81,9 @@ class TaskRows(abc.ABC, Generic[R]):
     encodes_separately: ClassVar[bool] = False
     """Whether a model reads each text of a row by itself."""
 
+    has_vectors: ClassVar[bool] = False
+    """Whether a model makes one vector as wide as its states of each text."""
+
     @abc.abstractmethod
     def parse(self, record: Record) -> R:
         """The row of a record with `fields`."""

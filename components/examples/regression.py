@@ -62,7 +62,7 @@ class EmbeddingRows(TextRows):
 
     name = "embedding"
     answers_numbers = True
-    encodes_separately = True
+    encodes_separately = has_vectors = True
 
     def answer_shape(self, labels: Sequence[str]) -> list[int]:
         return []

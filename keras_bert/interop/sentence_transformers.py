@@ -39,7 +39,7 @@ _SETFIT_FILE = "model_head.pkl"
 
 # Parts of the names of other modules -> what models with them are.
 _OTHER_MODULES = {
-    "SpladePooling": "vectors of SPLADE, one number for each token of the vocabulary, are not supported",
+    "SpladePooling": "vectors of SPLADE, one number for each token of the vocabulary, need a head of masked tokens",
     **dict.fromkeys(("MultiVector", "pylate."), "a ColBERT, with a vector for each token, is not supported"),
     **dict.fromkeys(("Router", "Asym"), "queries and documents have an encoder each; name the folder of one of them"),
     "LayerNorm": "a LayerNorm behind the pooling, as of Ettin's re-rankers, is not supported",
@@ -89,8 +89,8 @@ def transformer_folder(folder: Path) -> Path:
 
 
 def makes_vectors(folder: Path) -> bool:
-    """Whether the files list modules behind a Transformer, or in place of it; a cross-encoder may list it alone."""
-    return [name for name, _ in _read_modules(folder)] not in ([], ["Transformer"])
+    """Whether modules make vectors of states; a cross-encoder has none, and SPLADE takes its head's logits."""
+    return not {name for name, _ in _read_modules(folder)} <= {"Transformer", "MLMTransformer", "SpladePooling"}
 
 
 def _read_modules(folder: Path) -> list[tuple[str, str]]:

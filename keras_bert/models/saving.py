@@ -18,6 +18,10 @@ import keras_bert.layers.heads
 import keras_bert.layers.regression_head
 import keras_bert.metrics.accuracy
 import keras_bert.models.optimizer  # noqa: F401
+from keras_bert.core.plugins import find_plugins
+
+for _plugin in find_plugins("layers").values():
+    _plugin.load()
 
 # The classes and functions of saved models that Keras does not have, by their registered names.
 CUSTOM_OBJECTS: dict[str, Any] = {

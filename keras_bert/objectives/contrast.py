@@ -22,18 +22,6 @@ def cosine_scores(queries: Tensor, passages: Tensor) -> Tensor:
     return ops.matmul(units[0], ops.transpose(units[1]))
 
 
-def candidate_logits(
-    queries: Tensor, candidates: Tensor, *, scale: float = 20.0, excluded: Tensor | None = None
-) -> Tensor:
-    """The scaled cosines of queries with candidates, of which row i is the passage of query i.
-
-    Queries (batch, width), and the passages of the queries, then negatives (batch + negatives, width) -> float32
-    (batch, batch + negatives), -1e9 where `excluded`: where another passage equals the query's passage.
-    """
-    logits = scale * cosine_scores(queries, candidates)
-    return logits if excluded is None else ops.where(excluded, EXCLUDED, logits)
-
-
 def exclude_answers(answers: Tensor, candidates: Tensor) -> Tensor:
     """True where a candidate of a query is not a negative, as it is one of the query's passages.
 
@@ -59,7 +47,7 @@ def multiple_negatives_ranking_loss(
     *,
     scale: float = 20.0,
     symmetric: bool = False,
-    excluded: Tensor | None = None,
+    excluded: Any = False,
 ) -> Tensor:
     """The cross-entropy of the passage of each query among all passages and negatives of a batch, in nats.
 
@@ -68,14 +56,16 @@ def multiple_negatives_ranking_loss(
     passage among all queries.
 
     Queries and their passages (batch, width), and further passages, which belong to no query (negatives, width) ->
-    float32 (batch,). `scale` is 1 over the temperature; for `excluded` see `candidate_logits`.
+    float32 (batch,). `scale` is 1 over the temperature; `excluded` (batch, batch + negatives) is true where another
+    passage equals the query's passage.
     """
     candidates = passages if negatives is None else ops.concatenate([passages, negatives])
-    return _ranking_losses(candidate_logits(queries, candidates, scale=scale, excluded=excluded), symmetric)
+    logits = ops.where(excluded, EXCLUDED, scale * cosine_scores(queries, candidates))
+    return ranking_losses(logits, symmetric)
 
 
-def _ranking_losses(logits: Tensor, symmetric: bool) -> Tensor:
-    """Logits (batch, batch + negatives) -> (batch,)."""
+def ranking_losses(logits: Tensor, symmetric: bool) -> Tensor:
+    """The losses (batch,) of logits (batch, batch + negatives), see `multiple_negatives_ranking_loss`."""
     rows = ops.shape(logits)[0]
     places = ops.arange(rows)
     losses = cross_entropy(logits, places)
@@ -99,7 +89,7 @@ class RankingLoss(keras.losses.Loss):
         """
         excluded = exclude_answers(y_true, y_true[:, 0])
         logits = self.scale * ops.cast(y_pred, "float32")
-        return _ranking_losses(ops.where(excluded, EXCLUDED, logits), self.symmetric)
+        return ranking_losses(ops.where(excluded, EXCLUDED, logits), self.symmetric)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

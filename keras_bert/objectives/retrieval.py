@@ -12,13 +12,11 @@ from keras_bert.core.tensors import Tensor
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import row_weights
 from keras_bert.objectives.contrast import (
-    candidate_logits,
-    cosine_scores,
+    EXCLUDED,
     exclude_answers,
     list_divergence,
     margin_mse_loss,
-    multiple_negatives_ranking_loss,
-    triplet_loss,
+    ranking_losses,
 )
 from keras_bert.options.training import Contrast
 
@@ -140,10 +138,10 @@ class RetrievalObjective(TaskObjective):
         if self.contrast.loss == "triplet":
             errors = self._margins(vectors, batch) - (ops.take(target, rows) - scores)
             return ops.square(ops.where(has_score, errors, 0.0))
-        queries, passages = (ops.normalize(side, axis=-1) for side in (vectors.queries, vectors.passages))
+        queries, passages, negatives = map(self.compared, vectors)
         pair_scores = ops.sum(queries * passages, axis=-1)[:, None]
         student = self.contrast.scale * ops.concatenate(
-            [pair_scores, cosine_scores(queries, vectors.negatives)], axis=1
+            [pair_scores, ops.matmul(queries, ops.transpose(negatives))], axis=1
         )
         teacher = ops.concatenate([target[:, None], ops.broadcast_to(scores, ops.shape(student[:, 1:]))], axis=1)
         is_own = ops.equal(rows[None, :], ops.arange(ops.shape(target)[0], dtype=rows.dtype)[:, None])
@@ -155,25 +153,22 @@ class RetrievalObjective(TaskObjective):
         return list_divergence(student, teacher, temperature, mask)
 
     def _losses(self, vectors: _Vectors, batch: Batch) -> Tensor:
-        contrast = self.contrast
-        if contrast.loss == "triplet":
-            queries, passages = _of_negatives(vectors, batch)
-            return triplet_loss(queries, passages, vectors.negatives, margin=contrast.margin)
-        excluded = find_false_negatives(batch)
-        return multiple_negatives_ranking_loss(
-            *vectors, scale=contrast.scale, symmetric=contrast.symmetric, excluded=excluded
-        )
+        if self.contrast.loss == "triplet":
+            return ops.relu(self.contrast.margin - self._margins(vectors, batch))
+        return ranking_losses(self._logits(vectors, batch), self.contrast.symmetric)
+
+    def compared(self, vectors: Tensor) -> Tensor:
+        """The vectors whose inner products are the scores: by default of length 1, for cosines."""
+        return ops.normalize(vectors, axis=-1)
 
     def _logits(self, vectors: _Vectors, batch: Batch) -> Tensor:
-        candidates = ops.concatenate([vectors.passages, vectors.negatives])
-        excluded = find_false_negatives(batch)
-        return candidate_logits(vectors.queries, candidates, scale=self.contrast.scale, excluded=excluded)
+        queries, candidates = map(self.compared, (vectors.queries, ops.concatenate(vectors[1:])))
+        logits = self.contrast.scale * ops.matmul(queries, ops.transpose(candidates))
+        return ops.where(find_false_negatives(batch), EXCLUDED, logits)
 
     def _margins(self, vectors: _Vectors, batch: Batch) -> Tensor:
-        """For each triplet, the cosine of the passage minus the cosine of the negative (negatives,)."""
-        queries, passages, negatives = (
-            ops.normalize(part, axis=-1) for part in (*_of_negatives(vectors, batch), vectors.negatives)
-        )
+        """For each triplet, the score of the passage minus the score of the negative (negatives,)."""
+        queries, passages, negatives = map(self.compared, (*_of_negatives(vectors, batch), vectors.negatives))
         return ops.sum(queries * (passages - negatives), axis=-1)
 
 

@@ -181,6 +181,7 @@ class Task(Adaptable, abc.ABC):
         encoder = encoder_of(self.model)
         encoder.pooling, encoder.normalize = self.head().get("pooling"), getattr(self, "normalize", None)
         encoder.projections = next((layer for layer in self.model.layers if layer.name == "projections"), None)
+        encoder.origin = self
         return encoder
 
     @property

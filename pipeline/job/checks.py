@@ -59,7 +59,7 @@ def check_tables(settings: Settings) -> None:
     if settings.corpus is None and settings.examples is None:
         raise InputError("there must be something to train on: a [corpus], [examples], or both")
     task = None if settings.examples is None else settings.examples.task
-    makes_vectors = task is not None and TASK_ROWS[task].encodes_separately
+    makes_vectors = task is not None and TASK_ROWS[task].has_vectors
     for name in _OF_QUESTIONS:
         if name in given and task != QuestionSource.task:
             raise InputError(f"{name} is only allowed for {QuestionSource.task}, got it for {task}")

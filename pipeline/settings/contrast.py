@@ -10,7 +10,7 @@ from pipeline.settings.schema import Settings
 def check_contrast(settings: Settings) -> None:
     """Raises InputError where `[contrast]` has no task, or a table asks for what retrieval cannot give."""
     source, dimension = settings.examples, settings.export.dimension
-    if dimension is not None and (source is None or not TASK_ROWS[source.task].encodes_separately):
+    if dimension is not None and (source is None or not TASK_ROWS[source.task].has_vectors):
         raise InputError(f"export.dimension is only allowed for embedding and retrieval, got {dimension}")
     if not isinstance(source, RetrievalSource):
         for name in ("contrast", "hard_negatives", "reranker"):

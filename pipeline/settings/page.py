@@ -17,7 +17,7 @@ def check_page(settings: Settings) -> None:
     page, source = settings.page, settings.examples
     if page is None or source is None:
         return
-    if not TASK_ROWS[source.task].encodes_separately:
+    if not TASK_ROWS[source.task].has_vectors:
         raise InputError(f"page is only allowed for embedding and retrieval, got it for {source.task}")
     if not page.path and not isinstance(source, RetrievalSource):
         raise InputError("page.path must be set unless task is retrieval, whose passages are searched, got none")

@@ -44,7 +44,7 @@ class TeacherCapability(Capability[VectorTeacher]):
         """Raises InputError if the task makes no vectors, or another table would be read by no step."""
         source = settings.examples
         assert source is not None
-        if not TASK_ROWS[source.task].encodes_separately:
+        if not TASK_ROWS[source.task].has_vectors:
             raise InputError(f"teacher is only allowed for embedding and retrieval, got it for {source.task}")
         if settings.student is None:
             raise InputError("teacher must be left out without [student], as no step would read it")

@@ -20,6 +20,7 @@ from components.sources.table import TextRow
 from components.sources.tagged_words import Sentence, SentenceSource
 from keras_bert.core.config import EncoderConfig
 from keras_bert.core.losses import IGNORED
+from keras_bert.core.plugins import find_plugins
 from keras_bert.core.target_scale import TargetScale
 from keras_bert.data.schemas import SCHEMAS, TEXT
 from keras_bert.models.encoder import build_encoder
@@ -228,7 +229,7 @@ def test_an_answer_without_a_piece_is_named():
         list(TASK_ROWS["question_answering"].records([row], encoding()))
 
 
-@pytest.mark.parametrize("task", TASK_ROWS)
+@pytest.mark.parametrize("task", ROWS)
 def test_records_have_the_features_of_the_schema(task):
     records, _ = make_records(task)
     for record in records:
@@ -237,9 +238,10 @@ def test_records_have_the_features_of_the_schema(task):
 
 def test_every_task_that_is_trained_on_rows_has_them():
     assert set(TASK_ROWS) == set(SCHEMAS) - {TEXT} == set(TASKS) - {"pretraining", "replaced_tokens"}
+    assert set(TASK_ROWS) - set(find_plugins("task_rows")) == set(ROWS)
 
 
-@pytest.mark.parametrize("task", TASK_ROWS)
+@pytest.mark.parametrize("task", ROWS)
 def test_rows_come_back_as_they_were_written(tmp_path, task):
     examples = TaskExamples(tmp_path)
     for split in ("test", "again"):
@@ -290,12 +292,12 @@ def test_labels_and_their_counts():
     for task in ("regression", "embedding", "question_answering", "reranking", "retrieval"):
         assert TASK_ROWS[task].labels(QuestionSource("a"), ROWS[task]) == []
         assert TASK_ROWS[task].count_labels(ROWS[task]) is None
-    for task in set(TASK_ROWS) - {"classification"}:
+    for task in set(ROWS) - {"classification"}:
         assert {TASK_ROWS[task].stratum(row) for row in ROWS[task]} == {""}
 
 
 def test_settings_are_those_of_the_task():
-    settings = {task: rows.settings(encoding(), ROWS[task]) for task, rows in TASK_ROWS.items()}
+    settings = {task: TASK_ROWS[task].settings(encoding(), rows) for task, rows in ROWS.items()}
     windows = {"max_length": 12, "stride": 3, "max_query_length": 3}
     assert settings == {
         "classification": {"max_length": 12, "labels": LABELS},

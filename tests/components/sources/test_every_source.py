@@ -71,7 +71,7 @@ def make_source(task, file, **settings):
     return TASK_SOURCES[task](file, **settings, **({"task": task} if has_tasks else {}))
 
 
-@pytest.mark.parametrize("task", TASK_SOURCES)
+@pytest.mark.parametrize("task", SAMPLES)
 def test_the_fingerprint_follows_content_and_settings_and_not_the_place(task, tmp_path):
     sample = SAMPLES[task]
     file, copy = (write(tmp_path / folder, sample.name, sample.content) for folder in ("first", "second"))
@@ -89,7 +89,7 @@ def test_tasks_have_fingerprints_of_their_own(tmp_path):
     assert len({make_source(task, file, second_text="other").fingerprint() for task in list(SAMPLES)[:4]}) == 4
 
 
-@pytest.mark.parametrize("task", TASK_SOURCES)
+@pytest.mark.parametrize("task", SAMPLES)
 def test_rows_are_remembered_until_a_file_changes(task, tmp_path, opened):
     sample = SAMPLES[task]
     file = write(tmp_path, sample.name, sample.content)

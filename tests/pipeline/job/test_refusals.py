@@ -2,6 +2,7 @@
 
 import pytest
 
+from components.examples.registry import TASK_ROWS
 from keras_bert.core.plugins import find_plugins
 from keras_bert.options.export import list_runtimes
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, QUERIES, refusal, write_data
@@ -253,13 +254,11 @@ VALUES = {
     "examples": [
         (
             "task=tags",
-            "task must be one of ['classification', 'multi_label', 'regression', 'token_classification', "
-            "'question_answering', 'embedding', 'retrieval', 'reranking'], got 'tags'",
+            f"task must be one of {[*TASK_ROWS]}, got 'tags'",
         ),
         (
             "task=3",
-            "task must be one of ['classification', 'multi_label', 'regression', 'token_classification', "
-            "'question_answering', 'embedding', 'retrieval', 'reranking'], got '3'",
+            f"task must be one of {[*TASK_ROWS]}, got '3'",
         ),
         ("task=embedding", "second_text must be set for embedding, got None"),
         ("separator=;", "separator must be left out, as it does not go with the other keys of [examples]"),
