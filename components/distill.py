@@ -60,6 +60,8 @@ def distill(
         monitor = StepMonitor(examples, scored_after=count_tuning_rows(task, examples))
         start = {"is_copied": copied > 0, "is_trained": is_trained}
         history = distill_student(teacher_task, task, objective, rows, distillation, monitor, **start)
+    if space := examples.features().get("space"):  # of texts with a teacher's vectors
+        task.space = space
     tune_task(task, examples)
     write_model(student, task, history, distillation.precision)
     student.counts["layers_from_teacher"] = copied if general_student is None else 0

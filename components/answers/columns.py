@@ -36,10 +36,11 @@ def arrow_type(column_type: ColumnType) -> "pa.DataType":
 def name_answers(columns: Iterable[str], answers: Iterable[str], prefix: str) -> list[str]:
     """The names of the columns of answers, each with the prefix.
 
-    Without a prefix, those that the table has already begin with `predicted_`.
+    Without a prefix, all begin with `predicted_` if the table has one of them already: they belong together.
     """
-    taken = set(columns)
-    names = [f"predicted_{name}" if name in taken and not prefix else f"{prefix}{name}" for name in answers]
+    taken, answers = set(columns), [*answers]
+    prefix = prefix or ("predicted_" if taken.intersection(answers) else "")
+    names = [f"{prefix}{name}" for name in answers]
     for name in names:
         if name in taken:
             raise InputError(

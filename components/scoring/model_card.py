@@ -200,10 +200,13 @@ def name_thresholds(task: Mapping[str, Any]) -> dict[str, str]:
 def _describe_vectors(task: Mapping[str, Any]) -> str:
     if "similarity_function" not in task:
         return ""
-    if task["normalize"]:
-        return "\nVectors have length 1: inner products are cosines, and Euclidean distances give the same order.\n"
-    function = {"dot": "inner product", "cosine": "cosine"}.get(task["similarity_function"])
-    return f"\nVectors do not have length 1: compare them by {function or task['similarity_function'] + ' distance'}.\n"
+    lengths = "Vectors have length 1: inner products are cosines, and Euclidean distances give the same order."
+    if not task["normalize"]:
+        function = {"dot": "inner product", "cosine": "cosine"}.get(task["similarity_function"])
+        function = function or f"{task['similarity_function']} distance"
+        lengths = f"Vectors do not have length 1: compare them by {function}."
+    space = f" They are of the space `{task['space']}`: compare them with no others." if "space" in task else ""
+    return f"\n{lengths}{space}\n"
 
 
 def _describe_prompts(task: Mapping[str, Any]) -> str:

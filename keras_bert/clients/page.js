@@ -36,7 +36,7 @@ const TASKS = {
 };
 
 /** Of a page with texts to search: what its field is called, and what shows the texts nearest to a query. */
-const SEARCH = ["Search", "", (text) => corpus.search(embed(student, text, "query"), RESULTS).map(result)];
+const SEARCH = ["Search", "", (text) => corpus.search(embed(student, text, "query"), RESULTS, about.task.space).map(result)];
 
 function make(kind, fields, ...children) {
   const element = Object.assign(document.createElement(kind), fields);
@@ -143,7 +143,7 @@ function example([text, second = ""]) {
 
 function open() {
   if ($("texts")) {
-    corpus = new SearchCorpus(JSON.parse($("texts").textContent), new Int8Array(bytesOf("codes").buffer));
+    corpus = new SearchCorpus(JSON.parse($("texts").textContent), new Int8Array(bytesOf("codes").buffer), $("codes").dataset.space);
     $("text").rows = 1;
     document.addEventListener("keydown", steer);
   }

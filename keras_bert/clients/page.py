@@ -26,6 +26,7 @@ from keras_bert.core.folders import (
     TOKENIZERS_FOLDER,
     VOCABULARY_FILE,
 )
+from keras_bert.core.vector_codes import check_space
 from keras_bert.export.rules.lite_graphs import count_operations
 from keras_bert.tasks.calibration import read_calibration
 from keras_bert.tokenizers.eager import EagerSubwords
@@ -105,6 +106,8 @@ def write_page(folder: Path, name: str, score: PageScore, corpus: SearchCorpus |
     `metrics.json`, which holds the calibration, and `golden.json`, of whose texts the page offers some.
     """
     task = json.loads((folder / TASK_FILE).read_text(encoding="utf-8"))
+    if corpus is not None:
+        check_space("write_page", task.get("space", ""), [corpus.space])
     rules = next(rules for rules in TOKENIZER_SOURCES if (folder / rules).is_file())
     pieces = (folder / VOCABULARY_FILE).read_text(encoding="utf-8").removesuffix("\n").split("\n")
     file, calibration = page_model(folder), read_calibration(folder / METRICS_FILE)

@@ -4,8 +4,10 @@ export class SearchCorpus {
   /**
    * @param {string[]} texts
    * @param {Int8Array} codes the vectors of the texts, one after the other.
+   * @param {string} space the identifier of their space, `space` of the `task.json` of the model that made them; empty if unknown.
    */
-  constructor(texts, codes) {
+  constructor(texts, codes, space = "") {
+    this.space = space;
     this.texts = texts;
     this.codes = codes;
     this.width = codes.length / texts.length;
@@ -17,9 +19,14 @@ export class SearchCorpus {
    * The texts nearest to a vector by cosine, best first; of two that are as near the first one.
    * @param {Float32Array} vector of a query.
    * @param {number} count of texts, at most.
+   * @param {string} space the identifier of the space of the vector, `space` of the model's `task.json`.
    * @returns {{index: number, text: string, similarity: number}[]}
    */
-  search(vector, count) {
+  search(vector, count, space = "") {
+    if (space && this.space && space !== this.space) {
+      throw new Error(`the texts must have vectors of the model's space, ${space}, got vectors of the space ${this.space}: `
+        + "embed the texts again with this model, or train it into their space");
+    }
     const norm = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
     const nearest = [];
     const numbers = Float64Array.from(vector);

@@ -17,10 +17,11 @@ _BATCH = 1000
 
 
 class SearchCorpus(NamedTuple):
-    """The texts that a page searches, and their vectors by `int8_codes` (texts, width)."""
+    """The texts that a page searches, their vectors by `int8_codes` (texts, width), and the space of these."""
 
     texts: Sequence[str]
     codes: "np.ndarray[Any, Any]"
+    space: str = ""
 
     def scripts(self) -> str:
         """The elements of a page that hold the texts and, in base64, their vectors."""
@@ -28,7 +29,7 @@ class SearchCorpus(NamedTuple):
         texts = ",".join(map(_escape, self.texts))
         return (
             f'<script type="application/json" id="texts">[{texts}]</script>\n'
-            f'<script type="text/plain" id="codes">{codes}</script>\n'
+            f'<script type="text/plain" data-space="{self.space}" id="codes">{codes}</script>\n'
         )
 
 
@@ -50,7 +51,7 @@ def embed_corpus(
         batch = texts[start : start + _BATCH]
         parts.append(int8_codes(task.predict(batch, prompt="passage")))
         report(start + len(batch))
-    return SearchCorpus(texts, np.concatenate(parts))
+    return SearchCorpus(texts, np.concatenate(parts), task.space)
 
 
 def page_bytes(text: str, width: int) -> float:

@@ -45,7 +45,9 @@ def reduce_vocabulary(task: Task, kept: Sequence[int]) -> Task:
             for weight in layer.weights:
                 values = np.asarray(weights[weight.path])
                 weight.assign(values[np.asarray(kept)] if _ROWS.get(layer.name) == weight.name else values)
-    return type(task).from_settings(smaller, tokenizer, task.settings())
+    reduced = type(task).from_settings(smaller, tokenizer, task.settings())
+    reduced.space = task.space
+    return reduced
 
 
 def count_token_ids(batches: Iterable[Batch], vocabulary_size: int) -> Any:

@@ -1,10 +1,11 @@
 """Vectors of another program, and compressed vectors: int8, and binary ones that are compared by Hamming distance."""
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
 
-from keras_bert.core.checks import check
+from keras_bert.core.checks import as_list, check
 
 Array = np.ndarray[Any, Any]
 
@@ -42,6 +43,24 @@ def check_vectors(owner: str, vectors: Any, texts: int) -> tuple[Array, Array]:
         check(owner, f"vectors[{row}]", bool(np.isfinite(vector).all()), "have finite numbers", "NaN or infinity")
         check(owner, f"vectors[{row}]", bool(vector.any()), "be no vector of zeros, which has no direction", "zeros")
     return np.stack([vector for vector in read if vector is not None]), is_given
+
+
+def read_vectors(vectors: Any) -> tuple[Array, list[str]]:
+    """An array (n, width), or the columns `vector` and `vector_space` of a table -> the array, and its spaces."""
+    if hasattr(vectors, "dtype"):
+        return vectors, []
+    try:
+        spaces = {space for space in as_list("vector_space", vectors["vector_space"]) if isinstance(space, str)}
+    except KeyError:  # of another program
+        spaces = set()
+    return np.array([np.asarray(row, "float32") for row in as_list("vector", vectors["vector"])]), sorted(spaces)
+
+
+def check_space(owner: str, space: str, others: Iterable[str]) -> None:
+    """Raises ValueError if vectors are of another space than those of a model; an empty identifier is unknown."""
+    rule = f"be of the model's space, {space}: embed the texts again with this model, or train it into their space"
+    for other in others:
+        check(owner, "vectors", not (space and other) or space == other, rule, f"vectors of the space {other}")
 
 
 def encode_vectors(vectors: Array, code: VectorCode) -> Array:

@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from keras_bert.core.checks import check
+from keras_bert.core.digests import digest
 from keras_bert.core.vector_codes import check_vectors
 from keras_bert.data.array_batches import ArrayRows
 from keras_bert.data.neighbouring_pairs import neighbouring_pairs
@@ -132,6 +133,8 @@ def distill(
         objective = distillation_objective(teacher, small, source, settings)
         options = {"is_copied": copied > 0, "is_trained": is_trained}
         distill_student(teacher, small, objective, source, settings, ProgressBar(verbose), **options)
+    if has_texts:
+        small.space = teacher.space if vectors is None else digest([rows[TEACHER_ANSWERS].tobytes()])
     return small
 
 

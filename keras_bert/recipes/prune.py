@@ -21,7 +21,7 @@ def prune_task(
     """
     if task.adapter is not None:
         task.adapter.thaw()
-    network, steps = task.network(), settings.count_steps(rows.count)
+    network, steps, space = task.network(), settings.count_steps(rows.count), task.space
     masks = MagnitudePruning(network, settings, steps)
     check("prune", "model", bool(masks.kernels), "have dense layers, whose weights pruning sets to zero", network.name)
     phases = [(DistillationObjective(objective_for(task, rows), dense, settings), steps)]
@@ -29,4 +29,5 @@ def prune_task(
     history = train(task, network, phases, rows, settings, monitor, variables=variables, after_step=after_step)
     # A running mean of the weights holds values from before the last masks.
     masks.after_step(steps + 1)
+    task.space = space
     return history, masks.sparsity()

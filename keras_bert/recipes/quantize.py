@@ -42,6 +42,7 @@ def quantize_task(
     `quantization`, and no calibration. Post-training, the ranges are those of `start_quantization`.
     """
     history: list[Entry] = [{"step": 0}]
+    space = task.space
     try:
         if not settings.post_training:
             network, variables = task.network(), aware.variables()
@@ -53,5 +54,5 @@ def quantize_task(
         ranges = aware.finish()
     float_layers = (*settings.float_layers, *task.float_layers)
     task.quantization = QuantizationParameters(settings.recipe, ranges, float_layers)
-    task.calibration = Calibration()
+    task.calibration, task.space = Calibration(), space
     return history

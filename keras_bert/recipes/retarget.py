@@ -40,6 +40,8 @@ def retarget_task(
     arguments = {**settings, **(vectors if issubclass(kind, Embedding) else {})}
     if kind.needs_pooling:
         arguments["pooling"] = pooling if pooling or pooling_of_origin(encoder) else "mean"
+    if isinstance(initial, Embedding) and issubclass(kind, Embedding):
+        arguments |= initial.declared_space()
     if contrast is not None:
         arguments["contrast"] = dataclasses.asdict(contrast)
     reason = _why_new_head(initial, kind, arguments)

@@ -23,6 +23,7 @@ class Adaptable:
         adapter: the adapter beside the encoder; None without one, or after it was merged or dropped.
         positions: maximum number of tokens of the model.
         max_length: maximum number of tokens of a text or pair, special tokens included.
+        space: the identifier of the space of the vectors, see `Embedding.space`; empty for tasks without vectors.
     """
 
     name: ClassVar[str]
@@ -30,6 +31,7 @@ class Adaptable:
     adapter: Adapter | None = None
     positions: int
     max_length: int
+    space: str = ""
 
     def adapt(self, adaptation: Adaptation) -> Adapter:
         """Freezes the encoder and attaches an adapter: training changes the adapter's weights and the head.
@@ -69,8 +71,10 @@ class Adaptable:
         Raises:
             ValueError: there is no adapter, or `Adapter.merge` refuses it.
         """
-        self._required_adapter("merged").merge()
-        self.adapter = None
+        adapter, space = self._required_adapter("merged"), self.space
+        adapter.merge()
+        # The weights changed, and the vectors did not.
+        self.adapter, self.space = None, space
 
     def _required_adapter(self, use: str) -> Adapter:
         if self.adapter is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 
 from keras_bert.core.checks import check
+from keras_bert.core.digests import digest, digest_weights
 from keras_bert.core.folders import HIDDEN_STATES, SENTENCE_VECTOR
 from keras_bert.core.validation import read_json
-from keras_bert.core.vector_codes import VectorCode, encode_vectors
+from keras_bert.core.vector_codes import VectorCode, check_space, encode_vectors, read_vectors
 from keras_bert.options.data import VECTOR_POOLINGS, Projection, Prompts, SimilarityFunction
 from keras_bert.tasks.answer_columns import ColumnType, Vector
 from keras_bert.tasks.base import Array, Features, Runtime, Task
@@ -153,6 +155,9 @@ class Embedding(Task):
         normalize: whether the vectors have length 1; None for as in the model's graph. A file needs it.
         similarity_function: how `search` and answers to pairs compare vectors, see `compare_vectors`. Training compares
             them by `cosine`.
+        space: the identifier that a file holds, see `space`.
+        space_weights: the digest of the weights with which the model was trained into that space; empty for a space of
+            its own.
 
     Raises:
         ValueError: see `Task`; the model has no output `embedding`, or `normalize` is not as in its graph; or there is
@@ -189,6 +194,8 @@ class Embedding(Task):
         prompts: Mapping[str, str] | None = None,
         normalize: bool | None = None,
         similarity_function: SimilarityFunction = "cosine",
+        space: str = "",
+        space_weights: str = "",
     ) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
         self.prompts = Prompts(**(prompts or {}))
@@ -206,6 +213,40 @@ class Embedding(Task):
             in_graph = has_layer(model, "normalization")
         check(kind, "normalize", normalize in (None, in_graph), f"be {in_graph}, as in the model's graph", normalize)
         self.normalize = bool(in_graph)
+        self._space, self._space_weights = space, space_weights
+
+    @property
+    def space(self) -> str:
+        """The identifier of the space of the vectors, 16 hexadecimal digits: those of one space can be compared.
+
+        A student of a teacher's vectors has that of its teacher, and a pruned or quantized model that of the model that
+        it imitates, until its weights change (docs/decisions/0054-the-identifier-of-a-space.md). All other models have
+        one of their own: a digest of weights, pooling and normalization. Each access reads all weights.
+        """
+        if not is_keras_model(self.model):
+            return self._space
+        weights = self._digest_vectors()
+        return self._space if self._space_weights == weights else weights
+
+    @space.setter
+    def space(self, space: str) -> None:
+        self._space, self._space_weights = space, self._digest_vectors()
+
+    def _digest_vectors(self) -> str:
+        """The digest of what makes the vectors. Truncated ones are prefixes, and prompts a part of the text."""
+        with self._answering():
+            weights = digest_weights(self.network())
+        head = {**self.head(), "dimension": None, "normalize": self.normalize}
+        return digest([json.dumps(head, sort_keys=True).encode(), weights.encode()])
+
+    def declared_space(self) -> dict[str, str]:
+        """The space that the model was trained into and the digest of its weights then, as arguments of `build`."""
+        return {"space": self._space, "space_weights": self._space_weights} if self._space_weights else {}
+
+    def learned_settings(self) -> dict[str, Any]:
+        """See `Task.learned_settings`; also `space`."""
+        inherited = {"space_weights": self._digest_vectors()} if self._space_weights else {}
+        return {**super().learned_settings(), "space": self.space, **inherited}
 
     def transformers_model(self) -> keras.Model:
         """The model with all outputs, see `Task`."""
@@ -279,7 +320,7 @@ class Embedding(Task):
 
     def _settings_of(self, dimension: int) -> dict[str, Any]:
         """The arguments of `build` for vectors of this width."""
-        return {**self.settings(), **self.head(), "dimension": dimension}
+        return {**self.settings(), **self.head(), **self.declared_space(), "dimension": dimension}
 
     def settings(self) -> dict[str, Any]:
         """`max_length`, how vectors are compared, and the prompts that are set."""
@@ -430,23 +471,26 @@ class Embedding(Task):
         return Target(f"{function} with {choice!r}", choice, similarity)
 
     def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
-        """`vector` in `vector_code`; of pairs `similarity`, by `similarity_function`."""
+        """`vector` in `vector_code`, and its `space`; of pairs `similarity`, by `similarity_function`."""
         if paired:
             return {"similarity": float}
         self._check_code(self.vector_code)
         width = int(self.model.output["embedding"].shape[-1])
-        if self.vector_code == "binary":
-            return {"vector": Vector(-(-width // 8), "uint8")}
-        return {"vector": Vector(width, self.vector_code)}
+        code = self.vector_code
+        return {
+            "vector": Vector(-(-width // 8), "uint8") if code == "binary" else Vector(width, code),
+            "vector_space": str,
+        }
 
-    def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[Any]]:
-        """The vector of each text (hidden,) in `vector_code`; or the similarity of each query and its passage.
+    def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
+        """The vector of each text (hidden,) in `vector_code`, and `space`; of pairs the similarity.
 
         A single text gets the prompt `single_prompt`, queries and passages get theirs.
         """
         if seconds is None:
             self._check_code(self.vector_code)
-            return zip(encode_vectors(self.predict(texts, prompt=self.single_prompt), self.vector_code))
+            vectors = encode_vectors(self.predict(texts, prompt=self.single_prompt), self.vector_code)
+            return zip(vectors, itertools.repeat(self.space))
         texts, seconds = as_columns(texts=texts, seconds=seconds)
         return zip(self.compare_pairs(self.predict(texts, prompt="query"), self.predict(seconds, prompt="passage")))
 
@@ -470,7 +514,7 @@ class Embedding(Task):
         return [float(self.compare(one[None], other[None])[0, 0]) for one, other in zip(first, second, strict=True)]
 
     def search(
-        self, queries: Sequence[str], texts: Sequence[str], *, top_k: int = 5, vectors: Array | None = None
+        self, queries: Sequence[str], texts: Sequence[str], *, top_k: int = 5, vectors: Any = None
     ) -> list[list[Match]]:
         """For each query the texts most alike by `similarity_function`, best first; `prompts` stand in front of both.
 
@@ -479,16 +523,20 @@ class Embedding(Task):
             texts: the texts to search.
             top_k: maximum number of results of a query.
             vectors: the result of `predict(texts, prompt="passage")`, to search the same texts several times, or its
-                `keras_bert.core.vector_codes.int8_codes`.
+                `keras_bert.core.vector_codes.int8_codes`; or a table of `predict --out`, of pandas, PyArrow or another
+                library, with the columns `vector` and `vector_space`.
 
         Raises:
-            ValueError: `top_k` is below 1, there are not as many vectors as texts, theirs is another width, or they are
-                int8 while the task compares lengths.
+            ValueError: `top_k` is below 1, there are not as many vectors as texts, theirs is another width, they are
+                int8 while the task compares lengths, or the table is of another space.
         """
         check("Embedding", "top_k", top_k >= 1, "be at least 1", top_k)
         texts = as_texts("texts", texts)
         if vectors is None:
             vectors = self.predict(texts, prompt="passage")
+        vectors, spaces = read_vectors(vectors)
+        if spaces:
+            check_space("Embedding", self.space, spaces)
         as_columns(texts=texts, vectors=vectors)
         targets = self.predict(queries, prompt="query")
         width = targets.shape[1]

@@ -81,8 +81,9 @@ def explain_command(options: SimpleNamespace, console: Console) -> int:
 
     For a job it compares the reasons of the job's models on validation rows.
     """
-    from pipeline.views.reports import check_output, write_json
+    from pipeline.views.reports import check_output
     from pipeline.views.terminal import native_logs_hidden
+    from plugins.explain.json_text import write_json
     from plugins.explain.model_reasons import (
         explain_text,
         explanations_as_json,

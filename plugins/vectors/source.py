@@ -13,6 +13,7 @@ from components.sources.checkpoint import Checkpoint
 from components.sources.shared import digest
 from components.sources.teacher_columns import TeacherColumns
 from components.sources.text import TextSource, read_lines
+from keras_bert.core import digests
 from keras_bert.core.checks import check
 from keras_bert.core.validation import NonEmptyStr, Share, validated_dataclass
 from keras_bert.core.vector_codes import check_vectors
@@ -26,10 +27,14 @@ class TeacherCheckpoint(Checkpoint):
 
 
 class TaughtTexts(NamedTuple):
-    """Texts in their order, and their vectors (texts, width) float32; None where a teacher computes them."""
+    """Texts in their order, and their vectors (texts, width) float32; None where a teacher computes them.
+
+    `space` is the identifier in the column beside the vectors, or else a digest of them.
+    """
 
     texts: list[str]
     vectors: np.ndarray[Any, Any] | None
+    space: str = ""
 
 
 @validated_dataclass
@@ -104,16 +109,22 @@ class VectorTexts:
         if not (self.vectors or self.vector_file):
             return TaughtTexts(list(read_lines(TextSource(self.texts, self.text))), None)
         columns, texts, vectors, names = TeacherColumns(probabilities=self.vectors or None), [], [], set[str]()
+        spaces = set[str]()
         for record in read_table(self.texts, (self.text,), has_cells=bool(self.vectors)):
             texts.append(as_text(record.values[0], record.where, self.text, is_filled=True).strip())
             vectors.append(columns.raw_answer(record) if self.vectors else None)
             names.update(record.cells)
+            spaces.add(str(record.cells.get(f"{self.vectors}_space") or ""))
         if self.vectors and self.vectors not in names:
             hint = nearest(self.vectors, names)
             raise InputError(f"teacher.vectors must be a column of {self.texts}, got {self.vectors!r}{hint}")
         with table_errors("teacher"):
             given, is_given = check_vectors("teacher", self._load() if self.vector_file else vectors, len(texts))
-        return TaughtTexts([text for text, has_vector in zip(texts, is_given, strict=True) if has_vector], given)
+        if len(spaces) > 1:
+            rule = "be the vectors of one space, whose identifier is beside them"
+            raise InputError(f"teacher.vectors must {rule}, got {' and '.join(sorted(map(repr, spaces)))}")
+        texts = [text for text, has_vector in zip(texts, is_given, strict=True) if has_vector]
+        return TaughtTexts(texts, given, spaces.pop() or digests.digest([given.tobytes()]))
 
     def _load(self) -> np.ndarray[Any, Any]:
         try:

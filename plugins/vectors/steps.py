@@ -115,6 +115,7 @@ def embed_texts(
     features = {name: feature.meaning for name, feature in SCHEMAS[TEXT].items()}
     answers = {"shape": [width], "along": False, "filling": 0.0}
     content = {"task": TEXT, "features": features, "max_length": content["max_length"], "counts": counts}
+    content["space"] = model.space if model is not None else given.space if given is not None else ""
     write_features(taught.path, {**content, "truncated_share": cut, TEACHER_ANSWERS: answers})
     taught.counts = {**counts, "width": width}
 

@@ -106,7 +106,7 @@ def test_answers_of_each_task_equal_predict(tmp_path, ask, kind):
     assert answers(label_sets(), "labels", "probabilities") == values(kind, [labels for labels, _ in ranked], shares)
     assert answers(regression(), "number") == values(kind, regression().predict(TEXTS))
     vectors = embedding().predict(TEXTS)
-    assert answers(embedding(), "vector") == values(kind, vectors.tolist())
+    assert answers(embedding(), "vector", "vector_space") == values(kind, vectors.tolist(), [""] * 5)
     unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (vectors, embedding().predict(SECONDS))]
     similarities = [float(row[0]) for row in answers(embedding(), "similarity", second="other")]
     np.testing.assert_allclose(similarities, (unit[0] * unit[1]).sum(axis=1), atol=1e-6)

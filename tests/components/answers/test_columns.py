@@ -24,7 +24,7 @@ def test_types_of_answers_are_types_of_arrow():
 
 def test_a_column_of_the_input_is_not_replaced():
     assert name_answers(["text"], ["label", "probability"], "") == ["label", "probability"]
-    assert name_answers(["text", "label"], ["label", "probability"], "") == ["predicted_label", "probability"]
+    assert name_answers(["text", "label"], ["label", "probability"], "") == ["predicted_label", "predicted_probability"]
     with pytest.raises(InputError) as error:
         name_answers(["text", "label", "predicted_label"], ["label", "probability"], "")
     assert str(error.value) == (

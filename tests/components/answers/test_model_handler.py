@@ -92,7 +92,8 @@ def test_a_table_has_the_answers_of_predict(tmp_path, case):
             answer = {"answer": answer.pop("text"), **answer}
             del answer["null_score_difference"]
         elif not isinstance(answer, dict):
-            answer = {next(iter(row)): answer}
+            space = {"vector_space": task.space} if name == "embedding" else {}
+            answer = {next(iter(row)): answer, **space}
         assert row.keys() == answer.keys()
         for column, value in row.items():
             assert_close(value, answer[column])

@@ -3,9 +3,13 @@
 import base64
 import json
 import re
+import subprocess
+from pathlib import Path
 
 import numpy as np
+import pytest
 
+import keras_bert
 from keras_bert.clients.page import PageScore, write_page, write_tokenizers
 from keras_bert.clients.search_corpus import embed_corpus, page_bytes
 from keras_bert.core.vector_codes import int8_codes
@@ -42,3 +46,30 @@ def test_passages_get_their_prompt_and_progress_is_reported():
     corpus = embed_corpus(prompted, texts, reports.append)
     assert reports == [1000, 1001]
     np.testing.assert_array_equal(corpus.codes[:2], int8_codes(task.predict(["film plot 0", "film plot 1"])))
+
+
+def test_page_and_script_refuse_vectors_of_another_space(tmp_path):
+    folder = export_folder(make_task("embedding"), tmp_path)
+    write_tokenizers(folder)
+    corpus = embed_corpus(load_exported(folder), TEXTS)
+    assert corpus.space == json.loads((folder / "task.json").read_text())["space"]
+    assert f'data-space="{corpus.space}"' in corpus.scripts()
+    other = corpus._replace(space="0123456789abcdef")
+    with pytest.raises(ValueError, match=f"be of the model's space, {corpus.space}: embed the texts again"):
+        write_page(folder, "search", PageScore("pearson", 0.5, 32), other)
+    script = Path(keras_bert.__file__).parent / "clients/search.js"
+    code = f"""
+        import {{ SearchCorpus }} from {json.dumps(str(script))};
+        const corpus = new SearchCorpus(["a", "b"], Int8Array.from([127, 0, 0, 127]), "0123456789abcdef");
+        console.log([undefined, "0123456789abcdef", "{corpus.space}"].map((space) => {{
+          try {{ return corpus.search(Float32Array.from([0, 1]), 1, space)[0].text; }}
+          catch (error) {{ return error.message; }}
+        }}).join("\\n"));
+    """
+    command = ["node", "--input-type=module", "--eval", code]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert lines[:2] == ["b", "b"]
+    assert lines[2] == (
+        f"the texts must have vectors of the model's space, {corpus.space}, got vectors of the space 0123456789abcdef: "
+        "embed the texts again with this model, or train it into their space"
+    )

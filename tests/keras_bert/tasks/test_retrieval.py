@@ -56,10 +56,10 @@ def test_prompts_stand_in_front_of_what_they_are_for():
     for prompt in ("query", "passage"):
         expected = plain.predict([PROMPTS[prompt] + "good"])
         np.testing.assert_array_equal(task.predict(["good"], prompt=prompt), expected)
-    (vector,) = next(task.answer_values(["good"]))
+    vector, _ = next(task.answer_values(["good"]))
     np.testing.assert_array_equal(vector, plain.predict(["a good"])[0])
     task.single_prompt = "passage"
-    (vector,) = next(task.answer_values(["good"]))
+    vector, _ = next(task.answer_values(["good"]))
     np.testing.assert_array_equal(vector, plain.predict(["very good"])[0])
     (cosine,) = next(task.answer_values(["good"], ["film"]))
     expected = cosine_similarity(plain.predict(["a good"]), plain.predict(["very film"]))[0, 0]

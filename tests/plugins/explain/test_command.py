@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import plugins.explain
-from pipeline.views.reports import write_json
+from plugins.explain.json_text import write_json
 from plugins.explain.model_reasons import explain_text, models_of
 from tests.keras_bert.family_tasks import family_task
 from tests.keras_bert.interop.checkpoints import GOLDEN, PIECES

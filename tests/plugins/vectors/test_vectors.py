@@ -80,6 +80,7 @@ def test_a_notebooks_student_and_a_jobs_student_are_equal_bit_for_bit(start, tmp
         assert len(texts) == counts["train"]
         made = keras_bert.distill(teacher, texts, layers=[1], **NOTEBOOK)
         assert_equal(made, student)
+        assert made.space == read_model(student).space == teacher.space != ""
 
         prune.run(student=student, examples=taught, pruned=pruned, pruning=table(PruningSettings, TRAINING))
         keras_bert.prune(made, texts, **NOTEBOOK)
@@ -89,6 +90,7 @@ def test_a_notebooks_student_and_a_jobs_student_are_equal_bit_for_bit(start, tmp
         quantize.run(student=pruned, examples=taught, quantized=quantized, quantization=rounding)
         keras_bert.quantize(made, texts, quantization=QUANTIZATION, **NOTEBOOK)
         assert_equal(made, quantized)
+        assert made.space == read_model(quantized).space == teacher.space
 
 
 def test_texts_of_rows_keep_their_split_and_get_the_vectors_of_the_teacher(start, tmp_path):
@@ -126,7 +128,7 @@ def test_columns_and_array_files_of_vectors_give_the_same_rows(start, tmp_path):
     sources = [settings.source() for settings in write_tables(tmp_path, vectors)]
     given = [vector for vector in vectors if vector is not None]
     for source in sources:
-        texts, read = source.read()
+        texts, read, _ = source.read()
         assert texts == [text for text, vector in zip(LINES, vectors, strict=True) if vector is not None]
         np.testing.assert_allclose(read, given, rtol=1e-6)
     assert len({source.fingerprint() for source in sources}) == len(sources)
@@ -143,6 +145,19 @@ def test_columns_and_array_files_of_vectors_give_the_same_rows(start, tmp_path):
             distillation=settings,
         )
         assert read_model(student).predict(LINES[:2]).shape == (2, 5)
+        assert read_model(student).space == taught.features()["space"]
+    assert len({source.read().space for source in sources}) == 1
+
+
+def test_a_column_of_vectors_may_name_its_space_and_only_one(tmp_path):
+    rows = [{"text": text, "v": [1.0, 2.0], "v_space": "0123456789abcdef"} for text in LINES]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    source = VectorTeacher(texts=str(tmp_path / "rows.jsonl"), vectors="v").source()
+    assert source.read().space == "0123456789abcdef"
+    rows[0] |= {"v_space": "fedcba9876543210"}
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(InputError, match=r"be the vectors of one space, .*, got '0123456789abcdef' and 'fedcba98"):
+        source.read()
 
 
 @pytest.mark.parametrize(
