@@ -1,7 +1,7 @@
 """Evaluation of the shipped files: the exported files themselves, on the test rows."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts.evaluation import (
@@ -112,7 +112,7 @@ def evaluate(
     # Only files are calibrated, and only if their answers are labels.
     calibrated = bool(edges) and TASK_SCORING[description["task"]].has_probabilities
     counts = description["rows"]
-    starts = {} if checkpoint is None else _find_start(checkpoint, teachers, description)
+    starts = {} if checkpoint is None else _find_starts(checkpoint, teachers, examples)
     # Files and Keras models are scored at the same time, where there is room for two processes.
     largest = max(model.file(MODEL_FILE).stat().st_size for model in (*teachers, *students))
     is_beside = bool(edges) and can_call_beside(2 * (1e9 + 8 * largest))
@@ -157,7 +157,8 @@ def evaluate(
     if column:
         models[COLUMN] = MeasuredModel(_spread(column))
     left_out = {**rivals.left_out, **({COLUMN: reason} if reason else {})}
-    models |= {name: MeasuredModel(_spread(rivals.scored[name]), baseline=True) for name in starts}
+    for name in starts:
+        models[name] = MeasuredModel(_spread(rivals.scored[name]), baseline=name in (FROZEN, UNTRAINED))
     timed_rows = read_timed_rows(examples)
     for name, seeds in candidates.items():
         scorer.report(f"timing {name}", timing_work(len(test)))
@@ -233,8 +234,9 @@ def evaluate(
     blessing.counts = {"blessed": decision.blessed}
 
 
-def _find_start(checkpoint: Model, teachers: Sequence[Model], description: Mapping[str, Any]) -> dict[str, ScoredFile]:
-    """The checkpoint without fine-tuning: with a fitted head, or a model of vectors; empty if it is neither."""
+def _find_starts(checkpoint: Model, teachers: Sequence[Model], examples: TaskExamples) -> dict[str, ScoredFile]:
+    """The checkpoint without fine-tuning: with a fitted head, or a model of vectors; and what plug-ins make of it."""
+    from keras_bert.core.plugins import find_plugins
     from keras_bert.tasks.embedding import Embedding
     from keras_bert.tasks.registry import TASKS
     from keras_bert.training.new_head import attach_fitted_head
@@ -248,10 +250,14 @@ def _find_start(checkpoint: Model, teachers: Sequence[Model], description: Mappi
         head = teachers[0].file(FROZEN_HEAD_FILE)
         return attach_fitted_head(read_model(teachers[0]), read_model(checkpoint).encoder, head)
 
-    file = checkpoint.file(MODEL_FILE)
+    description, starts = examples.features(), dict[str, Callable[[], "Task"]]()
     if teachers and teachers[0].file(FROZEN_HEAD_FILE).exists():
-        return {FROZEN: ScoredFile(open_frozen, file)}
-    return {UNTRAINED: ScoredFile(open_vectors, file)} if issubclass(TASKS[description["task"]], Embedding) else {}
+        starts[FROZEN] = open_frozen
+    elif issubclass(TASKS[description["task"]], Embedding):
+        starts[UNTRAINED] = open_vectors
+    for plugin in find_plugins("baselines").values():
+        starts |= plugin.load()(checkpoint, examples)
+    return {name: ScoredFile(open_task, checkpoint.file(MODEL_FILE)) for name, open_task in starts.items()}
 
 
 def _spread(scored: Sequence[Scored]) -> dict[str, SeedScores]:

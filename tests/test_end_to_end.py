@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import keras_bert
+from keras_bert.core.plugins import find_plugins
 from pipeline.cli import main
 from pipeline.orchestrator.store import Store
 from tests.components import tuning_job
@@ -143,7 +144,8 @@ def test_every_step_runs_and_the_models_learn(tiny):
     measured = metrics(tiny)
     models = measured["models"]
     baselines, trained = ["majority class", "bag of n-grams", "frozen encoder"], ["teacher", "student"]
-    assert list(models) == [*baselines, *trained, "tflite float32", "tflite int8", "onnx float32"]
+    files = ["tflite float32", "tflite int8", "onnx float32"]
+    assert list(models) == [*baselines, *find_plugins("baselines"), *trained, *files]
     for name in (*trained, "tflite int8", "onnx float32"):
         assert mean(models[name], "accuracy") > mean(models["majority class"], "accuracy") + 0.2
         assert models[name]["milliseconds"] > 0
@@ -257,6 +259,7 @@ def test_without_a_student_and_quantization_float_files_are_pushed(changed, capf
     measured = metrics(folder, 2)
     assert list(measured["models"])[2:] == [
         "frozen encoder",
+        *find_plugins("baselines"),
         "teacher",
         "tflite float32",
         "onnx float32",

@@ -177,14 +177,10 @@ def serialize_padded(
 
     columns = {"token_ids": inputs["token_ids"], "segment_ids": inputs["segment_ids"], **token_arrays}
     for number, length in enumerate(inputs["padding_mask"].sum(axis=1)):
-        features = {name: _as_feature(values[number, :length]) for name, values in columns.items()}
-        yield serialize(
-            {**features, **{name: values[number].reshape(-1).tolist() for name, values in row_arrays.items()}}
-        )
-
-
-def _as_feature(values: Any) -> Any:
-    return values if values.dtype.kind == "f" else values.tolist()
+        features = {name: values[number, :length] for name, values in columns.items()}
+        features = {name: values if values.dtype.kind == "f" else values.tolist() for name, values in features.items()}
+        of_row = {name: values[number].reshape(-1).tolist() for name, values in row_arrays.items()}
+        yield serialize({**features, **of_row})
 
 
 def row_batches(rows: Sequence[R]) -> Iterator[tuple[int, Sequence[R]]]:

@@ -444,6 +444,7 @@ export const OPERATIONS = {
   60: ["PADV2", pad],
   61: ["GREATER", elementwise((one, other) => (one > other ? 1 : 0))],
   71: ["EQUAL", elementwise((one, other) => (one === other ? 1 : 0))],
+  72: ["NOT_EQUAL", elementwise((one, other) => (one !== other ? 1 : 0))],
   74: ["SUM", reduce(false)],
   76: ["RSQRT", elementwise((value) => 1 / Math.sqrt(value))],
   92: ["SQUARE", elementwise((value) => value * value)],

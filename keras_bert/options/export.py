@@ -1,6 +1,6 @@
 """The files that a model is exported to."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import pydantic
 
@@ -22,8 +22,8 @@ def _check_runtime(name: str) -> str:
     return name
 
 
-def _describe_runtime(schema: dict[str, Any]) -> None:
-    schema["enum"] = list_runtimes()
+_LISTED = pydantic.Field(json_schema_extra=lambda schema: schema.update(enum=[*list_runtimes()]))
+_Runtime = Annotated[str, pydantic.AfterValidator(_check_runtime), _LISTED]
 
 
 @validated_dataclass
@@ -46,15 +46,7 @@ class Export:
     """
 
     lengths: tuple[Annotated[int, pydantic.Field(ge=3)], ...] = (32, 64, 128)
-    runtimes: Annotated[
-        tuple[
-            Annotated[
-                str, pydantic.AfterValidator(_check_runtime), pydantic.Field(json_schema_extra=_describe_runtime)
-            ],
-            ...,
-        ],
-        pydantic.Field(min_length=1),
-    ] = ("tflite", "onnx")
+    runtimes: Annotated[tuple[_Runtime, ...], pydantic.Field(min_length=1)] = ("tflite", "onnx")
     accelerators: tuple[str, ...] = ()
     # tf2onnx 1.17 writes 14 to 18; older ones lack operations that the model needs.
     opset: Annotated[int, pydantic.Field(ge=14, le=18)] = 18

@@ -38,6 +38,8 @@ def losses(outputs: Array, targets: Array, link: Link) -> tuple[Array, Array]:
     return -targets * logarithms, np.exp(logarithms) - targets
 
 
+# Threads of BLAS that wait for each other take up to 200 times as long where other processes run.
+@threadpool_limits.wrap(limits=1)
 def fit_linear(
     vectors: Array,
     targets: Array,
@@ -78,8 +80,6 @@ def fit_linear(
         point = np.concatenate([part.ravel() for part in parts])
     options = {"maxiter": 10_000, "maxfun": 10_000, "maxcor": 20, "ftol": 0.0, "gtol": tolerance}
     options["gtol"] *= np.sqrt(of_rows.sum() * curvature)
-    # Threads of BLAS that wait for each other took ten times the processor time where other processes ran.
-    with threadpool_limits(1):
-        point = minimize(measure, point, jac=True, method="L-BFGS-B", options=options).x
+    point = minimize(measure, point, jac=True, method="L-BFGS-B", options=options).x
     kernel = axes @ (point[:-count].reshape(width, count) * scale)
     return LinearModel(kernel, point[-count:] * bias_scale - mean @ kernel)
