@@ -43,7 +43,7 @@ class Measured(NamedTuple):
     tables: Tables
     metrics: Metrics
     result: RunResult
-    teacher: Model
+    teacher: Model | None
     milliseconds: Mapping[str, float]
 
 
@@ -95,7 +95,7 @@ def measure(file: Path, draw: int, options: argparse.Namespace, root: Path) -> M
     chains = [Chain(settings, start, rows, seed) for seed in range(settings.seeds)]
     stages = enabled_stages(settings)
     edges = [] if options.teachers else [chain.edge(stages) for chain in chains]
-    teachers = [chain.model() for chain in chains]
+    teachers = [teacher for chain in chains for teacher in chain.teachers()]
     students = [chain.model(("student",)) for chain in chains if "student" in stages and edges]
     evaluated = evaluate(
         examples=rows,
@@ -110,7 +110,7 @@ def measure(file: Path, draw: int, options: argparse.Namespace, root: Path) -> M
     timed = [measure_latency(edge=edges[0], lengths=tuple(options.lengths)).output(Latency)] if options.lengths else []
     result = run(settings, pipeline_of(settings.name, [evaluated, *timed]), root)
     milliseconds = next(iter(result.artifact(timed[0]).read().values())).milliseconds if timed else {}
-    metrics, teacher = result.artifact(evaluated).read(), result.artifact(chains[0].model())
+    metrics, teacher = result.artifact(evaluated).read(), result.artifact(teachers[0]) if teachers else None
     score = {"job": file.stem, "draw": draw, metrics.metric: metrics.score.seeds}
     print(json.dumps(score), file=sys.stderr, flush=True)
     return Measured(tables, metrics, result, teacher, milliseconds)
@@ -175,6 +175,7 @@ def costs(name: str, draws: Sequence[Measured], model: MeasuredModel) -> dict[st
 def describe_step(measured: Measured) -> dict[str, str]:
     """Time and memory of a step of the teacher's training, in its own process, and the size of the files to keep."""
     watched = watch("benchmarks.harness.job_steps", [json.dumps(measured.tables)])
+    assert measured.teacher is not None, "a job with [teacher] trains no teacher"
     share = 100 * measured.teacher.manifest()["counts"].get("trained_share", 1.0)
     figures = {"ms a step": f"{watched.answer['ms']:.0f}", "peak MB": f"{watched.peak:.0f}"}
     # An adapter, or else the whole model.

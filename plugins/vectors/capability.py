@@ -34,11 +34,11 @@ class TeacherCapability(Capability[VectorTeacher]):
     name = "teacher"
     table = VectorTeacher
     purpose = (
-        "a model whose vectors of texts the student of an embedding or a retrieval learns, without labels, or a file "
-        "of such vectors. Pruning and quantization then keep the vectors of the float model on the same texts. "
-        "`distillation` has the settings of the training."
+        "a model whose vectors of texts the student of an embedding or a retrieval learns, without labels, an earlier "
+        "version that was pushed, or a file of such vectors. Pruning and quantization then keep the vectors of the "
+        "float model on the same texts. `distillation` has the settings of the training."
     )
-    paths = ("path", "texts", "vector_file")
+    paths = ("path", "texts", "vector_file", "space")
 
     def check_tables(self, table: VectorTeacher, settings: Settings) -> None:
         """Raises InputError if the task makes no vectors, or another table would be read by no step."""
@@ -75,6 +75,8 @@ class TeacherCapability(Capability[VectorTeacher]):
         """Reads all texts and vectors; raises InputError if some cannot be used."""
         if table.path:
             TeacherCheckpoint(table.path).check()
+        if table.release is not None:
+            table.release.check()
         if table.texts:
             hold_out(table.source().read().texts)
 
@@ -97,11 +99,13 @@ class TeacherCapability(Capability[VectorTeacher]):
             imported = append_name(import_checkpoint(source=TeacherCheckpoint(table.path)), "teacher", task)
             node = adopt_model(pretrained=imported.output(Model), examples=rows)
             teacher = append_name(node, "teacher", task).output(Model)
-        elif not table.has_vectors:
+        elif not (table.has_vectors or table.space):
             node = adopt_model(pretrained=start.model, examples=rows, new_head=head)
             teacher = append_name(node, "teacher", task).output(Model)
         source = table.source() if table.texts else None
-        node = embed_texts(vocabulary=start.vocabulary, examples=rows, source=source, teacher=teacher)
+        node = embed_texts(
+            vocabulary=start.vocabulary, examples=rows, source=source, teacher=teacher, release=table.release
+        )
         taught = append_name(node, task).output(TaughtVectors)
         return start._replace(taught=Taught(first, taught, teacher))
 
@@ -115,12 +119,13 @@ class TeacherCapability(Capability[VectorTeacher]):
         edges: Sequence[Handle[EdgeModel]],
     ) -> list[Handle[FurtherModels]]:
         """The students' queries on the documents of the teacher; none where another program made its vectors."""
-        if not teachers or not students:
+        if not students or not (teachers or table.space):
             return []
         # All seeds have the same teacher.
         node = measure_pairs(
             examples=rows,
-            teacher=teachers[0],
+            teacher=teachers[0] if teachers else None,
+            release=table.release,
             students=[*students],
             edges=[*edges],
             metric=settings.evaluation.metric,

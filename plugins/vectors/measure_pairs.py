@@ -17,6 +17,7 @@ from components.scoring.registry import TASK_SCORING
 from components.scoring.retrieval import rank_rows
 from components.sources.retrieval import QueryRow
 from components.training.model_folder import read_model
+from plugins.vectors.source import Release
 
 if TYPE_CHECKING:
     from keras_bert.tasks.embedding import Embedding
@@ -37,12 +38,13 @@ if TYPE_CHECKING:
 )
 def measure_pairs(
     examples: Input[TaskExamples],
-    teacher: Input[Model],
+    teacher: Input[Model] | None,
     students: Input[list[Model]],
     edges: Input[list[EdgeModel]],
     further: Output[FurtherModels],
     metric: str = "",
     min_share: float = 0.0,
+    release: Release | None = None,
 ) -> None:
     """Scores the queries of students on the documents of their teacher, which an index of the teacher holds.
 
@@ -51,12 +53,13 @@ def measure_pairs(
 
     Args:
         examples: the rows, whose test split is read.
-        teacher: the model that embeds documents.
+        teacher: the model that embeds documents; None for `release`.
         students: the float students, one a seed.
         edges: the exported files of each seed.
         further: the rows.
         metric: the metric that decides; empty for the main one of the task.
         min_share: the least ratio of the shipped file's score on the teacher's documents to that of the teacher.
+        release: the version that was pushed and is the teacher; the table then has its row, too.
 
     Raises:
         InputError: the task has no such metric.
@@ -68,28 +71,28 @@ def measure_pairs(
     shipped = next(name for name in SHIPPED if name in candidates)
     models = {name: candidates[name] for name in dict.fromkeys(("student", shipped)) if name in candidates}
     done, total = 0, 2 + sum(map(len, models.values()))
-    embedder: Any = read_model(teacher)
-    report_progress(done, total, "the teacher's documents")
+    embedder: Any = None if teacher is None else read_model(teacher)
+    whose = "the teacher's documents"
+    if release is not None:
+        embedder, whose = release.load(), f"the documents of {release.name}"
+    report_progress(done, total, whose)
     documents = embed_documents(embedder, rows)
 
     def score(name: str, task: Any) -> dict[str, float]:
         nonlocal done
         done += 1
-        report_progress(done, total, f"queries of {name} on the teacher's documents")
+        report_progress(done, total, f"queries of {name} on {whose}")
         return scoring.score(rows, answer_pairs(task, rows, embed_queries(task, rows), documents), ()).metrics
 
-    goal = 100 * score("the teacher", embedder)[metric]
-    table = {
-        f"{name}, on the teacher's documents": MeasuredModel(
-            SeedScores.table([score(name, seed.open()) for seed in seeds])
-        )
-        for name, seeds in models.items()
-    }
+    goal = score("the teacher", embedder)
+    table = {} if release is None else {release.name: MeasuredModel(SeedScores.table([goal]))}
+    for name, seeds in models.items():
+        table[f"{name}, on {whose}"] = MeasuredModel(SeedScores.table([score(name, seed.open()) for seed in seeds]))
     row, model = list(table.items())[-1]
-    points = 100 * model.metrics[metric].mean
-    rule = f"{metric} {points:.2f} must be at least teacher.min_share {min_share:g} of the teacher's {goal:.2f}"
+    points, limit = 100 * model.metrics[metric].mean, 100 * goal[metric]
+    rule = f"{metric} {points:.2f} must be at least teacher.min_share {min_share:g} of the teacher's {limit:.2f}"
     # A hair of tolerance: percentages of counts do not multiply exactly.
-    verdicts = [(points >= min_share * goal - 1e-9, f"{row} {rule}")] if min_share else []
+    verdicts = [(points >= min_share * limit - 1e-9, f"{row} {rule}")] if min_share else []
     further.write(FurtherRows(table, verdicts))
 
 

@@ -1,7 +1,8 @@
 """The table `[teacher]`: the model whose vectors a student learns, or a file of vectors, and the texts."""
 
+import dataclasses
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pydantic
@@ -9,14 +10,20 @@ import pydantic
 from components.dsl.errors import InputError, nearest, table_errors
 from components.files.paths import file_digest
 from components.files.tables import as_text, read_table
-from components.sources.checkpoint import Checkpoint
+from components.sources.checkpoint import Checkpoint, errors_of_checkpoint
+from components.sources.pushed_version import PushedVersion, version_exists
 from components.sources.shared import digest
 from components.sources.teacher_columns import TeacherColumns
 from components.sources.text import TextSource, read_lines
 from keras_bert.core import digests
 from keras_bert.core.checks import check
+from keras_bert.core.folders import ANSWERING_FILES, TASK_FILE, TOKENIZER_FILES, hint_of_versions
+from keras_bert.core.processor import usable_processors
 from keras_bert.core.validation import NonEmptyStr, Share, validated_dataclass
 from keras_bert.core.vector_codes import check_vectors
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.base import Task
 
 
 @validated_dataclass(kw_only=False)
@@ -50,6 +57,8 @@ class VectorTeacher:
         vectors: the column of `texts` with the vectors that another program made: lists, in text files as JSON. Rows
             without a vector are left out.
         vector_file: instead of `vectors`, an `.npy` file with a vector for each row of `texts` (rows, width).
+        space: in place of `path`: a version that was pushed earlier, as `runs/pushed/NAME/3`. The student is trained
+            into its space, so that its queries find documents that the version embedded.
         min_share: the least score of the shipped file's queries on the teacher's documents, as a share of the teacher's
             score, in the metric of the task; a file below it is not pushed. 0 for no limit.
     """
@@ -59,6 +68,7 @@ class VectorTeacher:
     text: NonEmptyStr = "text"
     vectors: str = ""
     vector_file: str = ""
+    space: str = ""
     min_share: Share = 0.0
 
     @pydantic.model_validator(mode="after")
@@ -69,6 +79,9 @@ class VectorTeacher:
             check("teacher", field, not value or bool(self.texts), rule, value)
             rule = "be left out beside path, as the vectors of one teacher are learnt"
             check("teacher", field, not value or not self.path, rule, value)
+        others = self.path or self.vectors or self.vector_file
+        rule = "be left out beside path, vectors and vector_file, as the vectors of one teacher are learnt"
+        check("teacher", "space", not (self.space and others), rule, self.space)
         rule = "be 0 where another program made the vectors, as it embeds no documents"
         check("teacher", "min_share", not (self.min_share and self.has_vectors), rule, self.min_share)
         rule = "be left out beside vectors"
@@ -80,9 +93,47 @@ class VectorTeacher:
         """Whether another program made the vectors."""
         return bool(self.vectors or self.vector_file)
 
+    @property
+    def release(self) -> "Release | None":
+        """The version whose space is learnt; None for another teacher."""
+        return Release(str(Path(self.space).absolute())) if self.space else None
+
     def source(self) -> "VectorTexts":
         """The texts, without the model."""
         return VectorTexts(self.texts, self.text, self.vectors, self.vector_file)
+
+
+@dataclasses.dataclass(frozen=True)
+class Release(PushedVersion):
+    """A version of an embedding or a retrieval that was pushed."""
+
+    def check(self) -> None:
+        """Raises InputError if there is no such version, or if it makes no vectors."""
+        from keras_bert.tasks.embedding import Embedding
+        from keras_bert.tasks.registry import read_settings
+
+        folder = Path(self.path)
+        rule = "be a version that was pushed and still exists, such as runs/pushed/NAME/1"
+        if hint := hint_of_versions(folder):
+            raise InputError(f"teacher.space must {rule}, got {folder}{hint}")
+        if not folder.name.isdecimal() or not version_exists(folder):
+            raise InputError(f"teacher.space must {rule}, got {folder}, which is none")
+        place = self.fetch()
+        missing = [name for name in (TASK_FILE, *TOKENIZER_FILES) if not (place / name).is_file()]
+        if missing or not any((place / name).is_file() for name in ANSWERING_FILES):
+            raise InputError(f"teacher.space must {rule}, got {folder}, which lacks {(missing or ANSWERING_FILES)[0]}")
+        with errors_of_checkpoint(folder):
+            kind, _ = read_settings(place / TASK_FILE)
+        if not issubclass(kind, Embedding):
+            raise InputError(f"teacher.space must be a version of an embedding or a retrieval, got one of {kind.name}")
+
+    def load(self) -> "Task":
+        """The task, which answers with the file of the version."""
+        from keras_bert.export.bundle import load_exported
+
+        self.check()
+        with errors_of_checkpoint(Path(self.path)):
+            return load_exported(self.fetch(), num_threads=usable_processors())
 
 
 @validated_dataclass(kw_only=False)

@@ -17,7 +17,7 @@ from components.sources.text import line_digest
 from components.training.model_folder import read_model, write_model
 from components.training.tuning import HeadSettings, build_task
 from keras_bert.options.data import Prompts
-from plugins.vectors.source import VectorTexts
+from plugins.vectors.source import Release, VectorTexts
 
 if TYPE_CHECKING:
     from keras_bert.tasks.embedding import PromptName
@@ -64,13 +64,17 @@ def adopt_model(
     write_model(model, task, [{"step": 0}], "float32")
 
 
-@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text", "tokenizers"), kind="training")
+@component(
+    libraries=("ai-edge-litert", "keras", "numpy", "onnxruntime", "tensorflow", "tensorflow-text", "tokenizers"),
+    kind="training",
+)
 def embed_texts(
     vocabulary: Input[Vocabulary],
     examples: Input[TaskExamples],
     taught: Output[TaughtVectors],
     source: VectorTexts | None = None,
     teacher: Input[Model] | None = None,
+    release: Release | None = None,
 ) -> None:
     """Tokenizes texts for students, and computes a teacher's vectors of them once, for all seeds and epochs.
 
@@ -82,6 +86,7 @@ def embed_texts(
         taught: the texts with vectors.
         source: the texts; None for those of the rows.
         teacher: the model that computes the vectors; None where the source has vectors.
+        release: instead of it, a version that was pushed.
 
     Raises:
         InputError: a vector or a text cannot be used, or there are fewer than two texts.
@@ -92,7 +97,7 @@ def embed_texts(
 
     content = examples.features()
     prompts = Prompts(**content["settings"].get("prompts", {}))
-    model = None if teacher is None else read_model(teacher)
+    model: Any = release.load() if release is not None else None if teacher is None else read_model(teacher)
     given = None if source is None else source.read()
     splits = _split_rows(examples) if given is None else hold_out(given.texts)
     encoding = Encoding(load_tokenizer(vocabulary.path), (), content["max_length"], 0, 0)

@@ -1,17 +1,21 @@
 """Queries of students on the documents of their teacher: the rows of the table, and the limit for them."""
 
+import shutil
+
 import numpy as np
 import pytest
 
 from components.artifacts.evaluation import Blessing, Evaluation, FurtherModels
 from components.artifacts.standard import Model, Vocabulary
+from components.dsl.errors import InputError
 from components.evaluate import evaluate
 from components.examples.registry import read_rows
 from components.examples.retrieval import SplitCorpus
 from components.training.model_folder import read_model
 from keras_bert.metrics.retrieval import rank_scores, retrieval_scores
 from plugins.vectors.measure_pairs import measure_pairs
-from plugins.vectors.steps import adopt_model
+from plugins.vectors.source import Release
+from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts
 from tests.components import tuning_job
 
 ROW = "student, on the teacher's documents"
@@ -63,6 +67,34 @@ def test_row_has_the_scores_of_a_search_with_the_vectors_of_both_models(models, 
         ranks = [rank_scores(*row) for row in zip(similarities, corpus.relevant, strict=True)]
         for name, score in retrieval_scores(ranks).items():
             assert table[ROW].metrics[name].seeds[seed] == pytest.approx(score)
+
+
+def test_a_release_is_a_teacher_with_a_row_of_its_own(models, tmp_path):
+    task, folder = read_model(models["teacher"]), tmp_path / "pushed/search/3"
+    folder.mkdir(parents=True)
+    with tuning_job.eagerly():
+        task.export(folder / "model.onnx")
+    task.save_settings(folder)
+    release = Release(str(folder))
+    given = {**models, "teacher": None}
+    table, _ = measure(given, tmp_path, [models["teacher"]], release=release).read()
+    assert list(table) == ["search/3", "student, on the documents of search/3"]
+    old, new = (model.metrics for model in table.values())
+    assert {name: score.mean for name, score in new.items()} == pytest.approx(
+        {name: score.mean for name, score in old.items()}, abs=1e-5
+    )
+    taught = TaughtVectors(tmp_path / "taught")
+    with tuning_job.eagerly():
+        vocabulary = Vocabulary(models["examples"].path.parent / "vocabulary")
+        embed_texts.run(vocabulary=vocabulary, examples=models["examples"], taught=taught, release=release)
+    assert taught.features()["space"] == task.space
+    for change, message in (
+        (lambda: (folder / "model.onnx").unlink(), r"3, which lacks model\.tflite"),
+        (lambda: shutil.rmtree(folder), r"pushed and still exists, .*3, which is none"),
+    ):
+        change()
+        with pytest.raises(InputError, match=rf"^teacher\.space must be a version .*{message}$"):
+            release.check()
 
 
 def test_a_student_below_the_limit_is_not_pushed(models, tmp_path):
