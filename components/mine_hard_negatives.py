@@ -40,7 +40,7 @@ def mine_hard_negatives(
     from keras_bert.tasks.retrieval import Retrieval
 
     content = examples.features()
-    is_retrieval = isinstance(TASK_ROWS[content["task"]], RetrievalRows)
+    is_retrieval = content["task"] == RetrievalRows.name
     check("mine_hard_negatives", "examples", is_retrieval, "be rows of retrieval", content["task"])
     task, rows = read_model(model), read_rows(examples, "train")
     if not isinstance(task, Retrieval):
@@ -54,7 +54,7 @@ def mine_hard_negatives(
         hard_negatives,
     )
     report_progress(1, 2, "tokenizing train")
-    task_rows, length = TASK_ROWS[content["task"]], content["max_length"]
+    task_rows, length = TASK_ROWS[RetrievalRows.name], content["max_length"]
     encoding = Encoding(
         task.tokenizer,
         [],

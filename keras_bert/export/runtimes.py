@@ -85,14 +85,17 @@ class FixedLengthModel:
         return _as_keras_output({name: self._stack(name, [row[name] for row in rows], width) for name in self._shapes})
 
     def _run(self, row: dict[str, Array]) -> dict[str, Array]:
-        """Runs one row, inputs (length,); outputs per token are as long as the row without its padding."""
+        """Runs one row, inputs (length,); outputs per token are as long as the row without its padding.
+
+        A padding mask of -1 is that of a token that no other one attends to, and that has outputs.
+        """
         tokens = count_tokens(row["padding_mask"])
         length = next((length for length in self.lengths if tokens <= length), None)
         if length is None:
             raise ValueError(f"a row must have at most {self.max_length} tokens, got {tokens}")
         inputs = {name: np.zeros((1, length), np.int32) for name in row}
         for name, values in row.items():
-            inputs[name][0, :tokens] = values[:tokens]
+            inputs[name][0, :tokens] = np.maximum(values[:tokens], 0)
         outputs = self._answer(length, inputs)
         return {name: value[0, :tokens] if self._is_per_token(name) else value[0] for name, value in outputs.items()}
 

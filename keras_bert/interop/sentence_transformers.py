@@ -143,7 +143,7 @@ def read_pooling(folder: Path) -> PoolingSettings:
         max_length=length,
         prompts=prompts,
         similarity_function=function,
-        projections=tuple(_read_projection(folder / path / "config.json") for path in paths[2 : 2 + len(dense)]),
+        projections=tuple(read_projection(folder / path / "config.json") for path in paths[2 : 2 + len(dense)]),
         dense_folders=tuple(paths[2 : 2 + len(dense)]),
         dimension=_read_dimension(folder, normalize=normalize),
     )
@@ -162,7 +162,8 @@ def _read_dimension(folder: Path, *, normalize: bool) -> int | None:
     return width
 
 
-def _read_projection(path: Path) -> Projection:
+def read_projection(path: Path) -> Projection:
+    """The settings of a Dense module."""
     content = read_json(path)
     only = {
         "use_residual": False,

@@ -13,6 +13,7 @@ from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import row_weights
 from keras_bert.objectives.contrast import (
     EXCLUDED,
+    cosine_scores,
     exclude_answers,
     list_divergence,
     margin_mse_loss,
@@ -138,10 +139,9 @@ class RetrievalObjective(TaskObjective):
         if self.contrast.loss == "triplet":
             errors = self._margins(vectors, batch) - (ops.take(target, rows) - scores)
             return ops.square(ops.where(has_score, errors, 0.0))
-        queries, passages, negatives = map(self.compared, vectors)
-        pair_scores = ops.sum(queries * passages, axis=-1)[:, None]
+        pair_scores = ops.diagonal(self.similarities(vectors.queries, vectors.passages))[:, None]
         student = self.contrast.scale * ops.concatenate(
-            [pair_scores, ops.matmul(queries, ops.transpose(negatives))], axis=1
+            [pair_scores, self.similarities(vectors.queries, vectors.negatives)], axis=1
         )
         teacher = ops.concatenate([target[:, None], ops.broadcast_to(scores, ops.shape(student[:, 1:]))], axis=1)
         is_own = ops.equal(rows[None, :], ops.arange(ops.shape(target)[0], dtype=rows.dtype)[:, None])
@@ -157,19 +157,20 @@ class RetrievalObjective(TaskObjective):
             return ops.relu(self.contrast.margin - self._margins(vectors, batch))
         return ranking_losses(self._logits(vectors, batch), self.contrast.symmetric)
 
-    def compared(self, vectors: Tensor) -> Tensor:
-        """The vectors whose inner products are the scores: by default of length 1, for cosines."""
-        return ops.normalize(vectors, axis=-1)
+    def similarities(self, queries: Tensor, texts: Tensor) -> Tensor:
+        """The scores of all queries with all texts, cosines by default: (n, width), (m, width) -> (n, m)."""
+        return cosine_scores(queries, texts)
 
     def _logits(self, vectors: _Vectors, batch: Batch) -> Tensor:
-        queries, candidates = map(self.compared, (vectors.queries, ops.concatenate(vectors[1:])))
-        logits = self.contrast.scale * ops.matmul(queries, ops.transpose(candidates))
+        logits = self.contrast.scale * self.similarities(vectors.queries, ops.concatenate(vectors[1:]))
         return ops.where(find_false_negatives(batch), EXCLUDED, logits)
 
     def _margins(self, vectors: _Vectors, batch: Batch) -> Tensor:
         """For each triplet, the score of the passage minus the score of the negative (negatives,)."""
-        queries, passages, negatives = map(self.compared, (*_of_negatives(vectors, batch), vectors.negatives))
-        return ops.sum(queries * (passages - negatives), axis=-1)
+        rows = ops.convert_to_tensor(batch["negative_row"])
+        passages = ops.diagonal(self.similarities(vectors.queries, vectors.passages))
+        negatives = self.similarities(vectors.queries, vectors.negatives)
+        return ops.take(passages, rows) - ops.take_along_axis(negatives, rows[None, :], axis=0)[0]
 
 
 def find_false_negatives(batch: Batch) -> Tensor:
@@ -195,9 +196,3 @@ def _widen(rows: Any, width: Any) -> Tensor:
 def _split(outputs: Tensor, batch: Batch) -> _Vectors:
     rows = ops.shape(batch["passage_group"])[0]
     return _Vectors(outputs[:rows], outputs[rows : 2 * rows], outputs[2 * rows :])
-
-
-def _of_negatives(vectors: _Vectors, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The query and the passage of each negative's row (negatives, width)."""
-    queries, passages = (ops.take(part, batch["negative_row"], axis=0) for part in (vectors.queries, vectors.passages))
-    return queries, passages

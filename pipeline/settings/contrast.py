@@ -12,10 +12,12 @@ def check_contrast(settings: Settings) -> None:
     source, dimension = settings.examples, settings.export.dimension
     if dimension is not None and (source is None or not TASK_ROWS[source.task].has_vectors):
         raise InputError(f"export.dimension is only allowed for embedding and retrieval, got {dimension}")
+    task, has_passages = source and source.task, isinstance(source, RetrievalSource)
+    mines = has_passages and TASK_ROWS[str(task)].has_vectors
+    for name, is_allowed in {"contrast": has_passages, "hard_negatives": mines, "reranker": has_passages}.items():
+        if task and not is_allowed and getattr(settings, name) is not None:
+            raise InputError(f"{name} is only allowed for the task 'retrieval', got it for {task!r}")
     if not isinstance(source, RetrievalSource):
-        for name in ("contrast", "hard_negatives", "reranker"):
-            if getattr(settings, name) is not None and source is not None:
-                raise InputError(f"{name} is only allowed for the task 'retrieval', got it for {source.task!r}")
         return
     if settings.teacher_labels is not None:
         raise InputError("teacher_labels must be left out for the task 'retrieval', whose loss compares whole batches")

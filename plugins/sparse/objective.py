@@ -47,9 +47,9 @@ class SparseObjective(RetrievalObjective):
         check("SparseObjective", "query_weights", self.query_weights is None, rule, "a weight for each token")
         return super().inputs(model, batch)
 
-    def compared(self, vectors: Tensor) -> Tensor:
-        """The vectors as they are."""
-        return vectors
+    def similarities(self, queries: Tensor, texts: Tensor) -> Tensor:
+        """The inner products."""
+        return ops.matmul(queries, ops.transpose(texts))
 
     def losses(self, outputs: Tensor, batch: Batch) -> Tensor:
         """The loss of each query or triplet, and the same price of all weights in each of them."""

@@ -118,6 +118,7 @@ class Sparse(Retrieval):
         passage_flops: float = PASSAGE_FLOPS,
         normalize: bool | None = None,
         similarity_function: str = "dot",
+        **space: str,
     ) -> None:
         owner = type(self).__name__
         super().__init__(
@@ -128,6 +129,7 @@ class Sparse(Retrieval):
             contrast={"scale": 1.0} if contrast is None else contrast,
             normalize=normalize,
             similarity_function="dot",
+            **space,
         )
         check(owner, "similarity_function", similarity_function == "dot", "be 'dot'", similarity_function)
         widths = list(self.contrast.dimensions)

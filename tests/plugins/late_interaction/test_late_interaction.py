@@ -1,0 +1,154 @@
+"""Late interaction: equal to PyLate (tests/golden/late_interaction.py), trained, saved, exported and searched."""
+
+import json
+
+import numpy as np
+import pytest
+
+import keras_bert
+from components.dsl.errors import InputError
+from keras_bert.core.config import EncoderConfig
+from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.models.encoder import build_encoder
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from plugins.late_interaction.files import read_late_interaction
+from plugins.late_interaction.task import LateInteraction
+from plugins.late_interaction.tokens import compare_tokens
+from tests.golden.late_interaction import HERE, PYLATE, TEXTS, write_original, write_pylate
+from tests.keras_bert.interop.checkpoints import change_json
+from tests.keras_bert.tasks.tiny import WORDS, make_encoder
+from tests.pipeline.settings.texts import CHECKPOINT, load
+from tests.pipeline.settings.texts import QUERIES as QUERIES_TABLE
+
+pytestmark = pytest.mark.usefixtures("eager")
+
+ANSWERS = json.loads((HERE / "answers.json").read_text())
+TOKENIZER = Tokenizer([*SPECIAL_TOKENS, *WORDS], lowercase=True)
+QUERIES = [f"{first} {second}" for first in WORDS[:4] for second in WORDS[:4] if first != second]
+PASSAGES = [f"{text.split()[1]} film {text.split()[0]} ." for text in QUERIES]
+SIDES = {"query": QUERIES, "passage": PASSAGES}
+QUICK = {"batch_size": 12, "xla": "off", "precision": "float32", "verbose": 0, "seed": 3}
+RULES = {"query_prefix": "[x]", "query_length": 6, "skiplist_words": ["."]}
+LAYERS = [{"units": 8, "activation": "none", "use_bias": False}]
+
+
+def late(**settings):
+    given = {"max_length": 8, "projections": LAYERS, "rules": RULES, **settings}
+    return LateInteraction.build(make_encoder(), TOKENIZER, **given)
+
+
+def assert_all_close(vectors, expected, atol=1e-5):
+    assert [len(rows) for rows in vectors] == [len(rows) for rows in expected]
+    for rows, values in zip(vectors, expected, strict=True):
+        np.testing.assert_allclose(rows, values, atol=atol)
+
+
+@pytest.mark.parametrize("name", [*PYLATE, "original"])
+def test_vectors_and_scores_are_those_of_pylate(name, tmp_path):
+    folder = tmp_path / name
+    task = read_late_interaction(
+        str(write_original(folder) if name == "original" else write_pylate(folder, **PYLATE[name]))
+    )
+    expected = ANSWERS[name]
+    tasks = [task]
+    if name in ("pylate", "plain"):
+        task.save(tmp_path / "saved")
+        tasks.append(keras_bert.load(tmp_path / "saved"))
+        for file in ("model.tflite", "model.onnx"):
+            task.export(tmp_path / file)
+            tasks.append(keras_bert.load(tmp_path / file))
+    for other in tasks:
+        assert other.settings() == task.settings()
+        sides = {prompt: other.predict(TEXTS, prompt=prompt) for prompt in ("query", "passage")}
+        for prompt, vectors in sides.items():
+            assert_all_close(vectors, expected[prompt])
+        np.testing.assert_allclose(other.compare(*sides.values()), expected["scores"], atol=1e-5)
+    assert_all_close(task.predict(TEXTS, prompt="passage", pool_factor=2), expected["pooled"])
+
+
+def test_training_finds_passages_and_a_student_keeps_rules_and_layers():
+    task = late()
+    before = np.diag(task.compare(*(task.predict(side, prompt=name) for name, side in SIDES.items()))).mean()
+    history = keras_bert.fit(task, QUERIES, PASSAGES, epochs=20, learning_rate=1e-2, **QUICK)
+    assert history[-1]["loss"] < 0.8 * history[0]["loss"]
+    vectors = {name: task.predict(side, prompt=name) for name, side in SIDES.items()}
+    scores = task.compare(*vectors.values())
+    assert np.mean(scores.argmax(axis=1) == np.arange(len(QUERIES))) > 0.5, before
+    student = keras_bert.distill(task, QUERIES, PASSAGES, layers=[0, 1], steps=1, **{**QUICK, "learning_rate": 1e-9})
+    assert (student.settings(), student.head()) == (task.settings(), task.head())
+    assert_all_close(student.predict(PASSAGES, prompt="passage"), vectors["passage"], atol=1e-4)
+
+
+def test_loss_compares_the_tokens_that_answers_compare():
+    task = late(rules={**RULES, "document_prefix": "very"})
+    rows, objective = task.training_rows(QUERIES, PASSAGES), task.objective()
+    queries, passages = (task.predict(side, prompt=name) for name, side in SIDES.items())
+    outputs = objective.run(task.network(), rows, training=False)
+    scores = objective.similarities(outputs[: len(QUERIES)], outputs[len(QUERIES) :])
+    np.testing.assert_allclose(scores, compare_tokens(queries, passages), atol=1e-4)
+
+
+def test_answers_and_search():
+    task = late(prompts={"passage": "very "})
+    queries, passages = (task.predict(side, prompt=name) for name, side in SIDES.items())
+    assert {len(vectors) for vectors in queries} == {RULES["query_length"]}
+    scores = task.compare(queries, passages)
+    np.testing.assert_allclose([score for (score,) in task.answer_values(QUERIES, PASSAGES)], np.diag(scores), 1e-5)
+    for vectors in (None, passages):
+        ((best, second),) = task.search(QUERIES[:1], PASSAGES, top_k=2, vectors=vectors)
+        assert (best.similarity, best.index) == (pytest.approx(scores[0].max(), abs=1e-4), scores[0].argmax())
+        assert best.similarity >= second.similarity
+    lines = [json.loads(line) for (line,) in task.answer_fields(QUERIES[:1])]
+    np.testing.assert_allclose(lines, queries[0], atol=1e-6)
+
+
+def test_other_tasks_keep_the_dense_layers_of_an_encoder():
+    task = late()
+    again = LateInteraction.build(task.encoder, TOKENIZER, max_length=8)
+    assert (again.settings(), again.head()) == (task.settings(), task.head())
+    assert_all_close(again.predict(QUERIES, prompt="query"), task.predict(QUERIES, prompt="query"))
+    other = keras_bert.TASKS["embedding"].build(task.encoder, TOKENIZER, max_length=8)
+    assert other.predict(QUERIES).shape == (len(QUERIES), 8)
+
+
+def test_refuses_settings_that_late_interaction_cannot_have():
+    for settings, message in (
+        ({"rules": {"query_prefix": "[Q] "}}, r"rules.query_prefix must be a token of the vocabulary, got '\[Q\] '"),
+        ({"rules": {"query_length": 99}}, r"rules.query_length must be 4 to 40, got 99"),
+        ({"rules": {"query_size": 8}}, "query_size"),
+        ({"contrast": {"dimensions": [4]}}, r"contrast.dimensions must be left out for vectors of tokens, got \(4,\)"),
+        ({"normalize": False}, "normalize must be True, as in the model's graph, got False"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            late(**settings)
+    with pytest.raises(ValueError, match="LateInteraction has vectors of"):
+        late().truncated(4)
+    sizes = {"num_layers": 1, "hidden_size": 16, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 12}
+    encoder = build_encoder(EncoderConfig(**sizes, max_length=40, num_segments=0, variant=DeBERTa()))
+    with pytest.raises(ValueError, match=r"model.variant must be None or modernbert where rules.attend_to_expansion"):
+        LateInteraction.build(encoder, TOKENIZER, max_length=8)
+    attending = LateInteraction.build(encoder, TOKENIZER, max_length=8, rules={"do_query_expansion": False})
+    assert attending.predict(QUERIES[:1], prompt="query")[0].shape[1] == 128
+
+
+def test_refuses_folders_without_dense_layers(tmp_path):
+    folder = write_pylate(tmp_path / "pylate")
+    change_json(folder / "1_Dense" / "config.json", use_residual=True)
+    with pytest.raises(ValueError, match="use_residual must be False, got True, which is not supported"):
+        read_late_interaction(str(folder))
+    modules = json.loads((folder / "modules.json").read_text())
+    (folder / "modules.json").write_text(json.dumps(modules[:1]))
+    with pytest.raises(ValueError, match=r"must list a Transformer and Dense modules, .* got \['Transformer'\]"):
+        read_late_interaction(str(folder))
+    (folder / "modules.json").unlink()
+    with pytest.raises(ValueError, match=r"must hold the modules of PyLate or a tensor linear.weight"):
+        read_late_interaction(str(folder))
+
+
+@pytest.mark.parametrize("task", ["late_interaction", "sparse"])
+@pytest.mark.parametrize("table", ["hard_negatives = {}", "normalize = true", "page = {}", "export.dimension = 4"])
+def test_refuses_tables_of_one_vector_a_text(task, table, tmp_path):
+    text = f"{table}\n{CHECKPOINT}{QUERIES_TABLE.replace('retrieval', task)}"
+    with pytest.raises(InputError, match=f"^{table.split()[0]} is only allowed for .*retrieval.*, got"):
+        load(tmp_path, text)
