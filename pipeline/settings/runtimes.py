@@ -63,6 +63,6 @@ def _read_model_traits(settings: Settings) -> ModelTraits:
     return _read_task_traits(settings)._replace(
         tokenizer=traits.kind,
         lowercase=traits.lowercase,
-        variant=variant,
+        variant=getattr(settings.student, "variant", variant),
         has_segments=None if segments is None else segments > 1,
     )

@@ -40,6 +40,8 @@ class StaticStudent(Student):
     kind: Literal["static"] = "static"
     width: pydantic.PositiveInt | None = None
 
+    variant: ClassVar[str] = "static"
+
     training: ClassVar[Mapping[str, Any]] = {
         "epochs": 10.0,
         "learning_rate": 1e-2,
@@ -72,7 +74,8 @@ class StaticStudent(Student):
             )
         if settings.quantization is not None and settings.quantization.float_layers:
             raise InputError("quantization.float_layers must be left out where student.kind is 'static'")
-        full = checkpoint.size("hidden_size") if checkpoint and not (teacher.path or teacher.has_vectors) else None
+        is_own = checkpoint is not None and not (teacher.path or teacher.has_vectors or teacher.space)
+        full = checkpoint.size("hidden_size") if is_own else None
         if full is not None and self.width is not None and self.width > full:
             raise InputError(f"student.width must be at most {full}, the width of the checkpoint, got {self.width}")
 

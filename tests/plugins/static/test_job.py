@@ -51,6 +51,7 @@ def test_a_notebooks_static_student_and_a_jobs_are_equal_bit_for_bit(tmp_path, w
         texts = [text for text in LINES if text != held_out]
         made = distill_static(read_model(teacher), texts, width=width, verbose=0, **TRAINING)
         assert_equal(made, ours)
+        assert made.space == ours.space == read_model(teacher).space
         assert cosine(made.predict(texts), read_model(teacher).predict(texts)) > 0.9
 
         rounding = table(QuantizationSettings, QUANTIZATION, batch_size=16, xla="off", seed=5, epochs=1.0)

@@ -1,0 +1,95 @@
+"""Static models without an interpreter: the header of C, and the page's JavaScript, equal to Python."""
+
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import keras_bert
+from keras_bert.clients.page import write_tokenizers
+from keras_bert.export.inputs import ComparisonRows, ExportInputs
+from keras_bert.options.export import Export
+from plugins.static.c_header import HEADER, StaticC, StaticTable
+from plugins.static.models import build_static
+from tests.keras_bert.clients.exported import export_folder
+from tests.keras_bert.recipes.test_texts import TEXTS, embedding
+
+PROGRAM = """
+#include <stdio.h>
+#include "static_model.h"
+int main(void) {
+  int32_t ids[64];
+  float vector[STATIC_MODEL_WIDTH];
+  int count;
+  while (scanf("%d", &count) == 1) {
+    for (int place = 0; place < count; place += 1) if (scanf("%d", ids + place) != 1) return 1;
+    printf("%d", static_model_embed(ids, (size_t)count, vector));
+    for (int place = 0; place < STATIC_MODEL_WIDTH; place += 1) printf(" %.9g", vector[place]);
+    printf("\\n");
+  }
+  return 0;
+}
+"""
+
+
+def static_task(*, width=None, quantized=False, **settings):
+    """A static model with random vectors and weights."""
+    chance, tokenizer = np.random.default_rng(0), embedding().tokenizer
+    table = chance.normal(size=(tokenizer.vocabulary_size, 6)).astype("float32")
+    task = build_static(table, tokenizer, weights=chance.random(len(table)).astype("float32"), max_length=8, **settings)
+    task = task if width is None else task.projected(chance.normal(size=(6, width)).astype("float32"))
+    if quantized:
+        keras_bert.quantize(task, TEXTS, post_training=True)
+    return task
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"normalize": False}, {"width": 10}, {"width": 10, "quantized": True}, {"quantized": True, "ignored": ()}],
+)
+def test_the_header_of_c_gives_the_vectors_of_python(tmp_path, options):
+    task = static_task(**options)
+    source = ExportInputs(task, task.quantization, Export(), tmp_path)
+    StaticC().write(source)
+    (tmp_path / "main.c").write_text(PROGRAM)
+    assert f'#define STATIC_MODEL_SPACE "{task.space}"' in (tmp_path / HEADER.name).read_text()
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", f"-I{(tmp_path / HEADER.name).parent}"]
+    subprocess.run(["gcc", *flags, str(tmp_path / "main.c"), "-o", str(tmp_path / "main"), "-lm"], check=True)
+    special = task.tokenizer.special_ids
+    rows = task.encode(TEXTS)
+    encoded = [ids[mask == 1] for ids, mask in zip(rows["token_ids"], rows["padding_mask"], strict=True)]
+    encoded += [np.array([task.tokenizer.cls_id, task.tokenizer.sep_id]), np.array([len(special) + 100])]
+    given = "".join(f"{len(row)} {' '.join(map(str, row))}\n" for row in encoded)
+    done = subprocess.run([str(tmp_path / "main")], input=given, capture_output=True, text=True, check=True)
+    numbers = np.array([line.split() for line in done.stdout.splitlines()], "float64")
+    counts, vectors = numbers[:, 0], numbers[:, 1:]
+    assert counts[-1] == -1, "an id of no row"
+    numbers_of_header = StaticTable.of(task)
+    expected = np.stack([numbers_of_header.embed(row) for row in encoded[:-1]])
+    np.testing.assert_allclose(vectors[:-1], expected, atol=1e-6)
+    if "quantized" in options:
+        np.testing.assert_allclose(vectors[: len(TEXTS)], task.predict(TEXTS), atol=1e-6)
+    measured = StaticC().compare(source, HEADER, ComparisonRows(task.encode(TEXTS), lambda: TEXTS, 1.0))
+    assert measured["least_cosine"] > 0.9999
+
+
+def test_refuses_models_that_are_not_static(tmp_path):
+    with pytest.raises(ValueError, match="static_c cannot take this model: only static models have a header"):
+        StaticC().write(ExportInputs(embedding(), None, Export(), tmp_path))
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="needs node")
+@pytest.mark.parametrize("options", [{"normalize": False}, {"width": 10, "quantized": True}])
+def test_the_code_of_the_page_gives_the_vectors_of_the_file(tmp_path, options):
+    task = static_task(**options)
+    folder = export_folder(task, tmp_path)
+    write_tokenizers(folder)
+    file = "model_float32.tflite"
+    rows = json.dumps([{"text": text} for text in TEXTS])
+    command = ["node", "tests/clients/web/ask_page.mjs", str(folder), file]
+    done = subprocess.run(command, input=rows, capture_output=True, text=True, check=True)
+    vectors = [row["answer"] for row in json.loads(done.stdout)]
+    np.testing.assert_allclose(vectors, keras_bert.load(folder / file).predict(TEXTS), atol=1e-6)
