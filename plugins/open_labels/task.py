@@ -1,0 +1,174 @@
+"""The task `open_labels`: an encoder whose labels are data beside it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from keras_bert.core.checks import check
+from keras_bert.data.schemas import SCHEMAS
+from keras_bert.tasks.answer_columns import ColumnType
+from keras_bert.tasks.base import Runtime, Task
+from keras_bert.tasks.checks import as_columns, as_texts
+from keras_bert.tasks.embedding import Embedding
+from plugins.open_labels.label_table import LabelTable
+
+if TYPE_CHECKING:
+    import keras
+
+    from keras_bert.tokenizers.base import BaseTokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelAnswer:
+    """The answer for a text.
+
+    Attributes:
+        label: the most probable label, or None if the text has none of the labels.
+        probability: the probability of the most probable label among the labels, 0 to 1.
+        score: the logarithm of how much likelier the text is with this label than with an unknown one.
+    """
+
+    label: str | None
+    probability: float
+    score: float
+
+
+class OpenLabels(Embedding):
+    """Labels of texts by a table that grows where the model runs; the model gives vectors, and never changes.
+
+    As an embedding it is distilled by texts alone, quantized and exported; a student has the table of its teacher.
+
+    Args:
+        model: a model as `build_embedder` returns it, or an exported file.
+        tokenizer: the tokenizer with the model's vocabulary.
+        label_table: the labels, as `LabelTable.as_json`; None before `fit_labels`.
+        labels: the labels of the table, which files name; None for as in the table.
+        settings: those of `Embedding`.
+    """
+
+    name = "open_labels"
+    schema = SCHEMAS["classification"]
+    second_text = "unused"
+
+    def __init__(
+        self,
+        model: keras.Model | Runtime,
+        tokenizer: BaseTokenizer,
+        *,
+        label_table: Mapping[str, Any] | None = None,
+        labels: Sequence[str] | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(model, tokenizer, **settings)
+        self._table = None if label_table is None else LabelTable.from_json(label_table)
+        rule = f"be those of label_table, {list(self.labels)}"
+        check("OpenLabels", "labels", labels is None or tuple(labels) == self.labels, rule, labels)
+
+    @property
+    def labels(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The labels in their order."""
+        return () if self._table is None else self._table.labels
+
+    @property
+    def table(self) -> LabelTable:
+        """The labels with what is known of each; raises ValueError before `fit_labels`."""
+        check("OpenLabels", "table", self._table is not None, "be fitted to rows first, see fit_labels", None)
+        assert self._table is not None
+        return self._table
+
+    def settings(self) -> dict[str, Any]:
+        """Those of an embedding, and the table."""
+        return {**super().settings(), **({} if self._table is None else {"label_table": self._table.as_json()})}
+
+    def fit_labels(self, texts: Sequence[str], labels: Sequence[str], descriptions: Mapping[str, str] = {}) -> None:
+        """Fits the table to the vectors of rows, in place of the one that is there; the encoder stays as it is.
+
+        Args:
+            texts: the texts.
+            labels: the label of each.
+            descriptions: label -> a description; the name of a label is read with it, see `add_label`.
+
+        Raises:
+            ValueError: there are fewer than two labels, or none has two rows.
+        """
+        texts, labels = as_columns(texts=texts, labels=as_texts("labels", labels))
+        names = sorted(set(labels))
+        name_vectors = self.predict([_name(label, descriptions.get(label, "")) for label in names])
+        self._table = LabelTable.fit(self.predict(texts), labels, names=names, name_vectors=name_vectors)
+
+    def add_label(self, label: str, texts: Sequence[str] = (), *, description: str = "") -> None:
+        """Adds a label by examples; without any, by its name and description.
+
+        Raises:
+            ValueError: the label exists, or an example is empty.
+        """
+        vectors = self._examples(texts)
+        named = None if len(vectors) else self.predict([_name(label, description)])[0]
+        self.table.add(label, vectors, named)
+
+    def add_examples(self, label: str, texts: Sequence[str]) -> None:
+        """Adds examples to a label.
+
+        Raises:
+            ValueError: there is no such label, or no example, or an example is empty.
+        """
+        self.table.add_examples(label, self._examples(texts))
+
+    def classify(self, texts: Sequence[str], *, batch_size: int = 32) -> list[LabelAnswer]:
+        """The label of each text."""
+        table = self.table
+        scores = table.scores(self.predict(texts, batch_size=batch_size))
+        powers = np.exp((scores - scores.max(axis=1, keepdims=True)) / table.space.temperature)
+        answers = []
+        for row, best in enumerate(scores.argmax(axis=1)):
+            score = float(scores[row, best])
+            label = table.labels[best] if score >= table.space.threshold else None
+            answers.append(LabelAnswer(label, float(1.0 / powers[row].sum()), score))
+        return answers
+
+    def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
+        """`label`, empty for none of the labels, `probability` and `score`."""
+        return {"label": str, "probability": float, "score": float}
+
+    def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
+        """The values of `answer_columns`; raises ValueError for second texts, and before `fit_labels`."""
+        check("OpenLabels", "seconds", seconds is None, "be left out, as a text has a label by itself", "some")
+        for answer in self.classify(texts):
+            yield answer.label or "", answer.probability, answer.score
+
+    def format_answer(self, values: tuple[Any, ...], texts: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """The label, its probability, and the text."""
+        return [(values[0] or "none of the labels", f"{values[1]:.4f}", *texts)]
+
+    def _examples(self, texts: Sequence[str]) -> np.ndarray[Any, Any]:
+        if not len(texts):
+            return np.zeros((0, len(self.table.space.center)), "float32")
+        for row, text in enumerate(as_texts("texts", texts)):
+            check("OpenLabels", f"texts[{row}]", bool(text.strip()), "not be empty", text)
+        return self.predict(texts)
+
+
+def open_labels(task: Task, texts: Sequence[str], labels: Sequence[str], **options: Any) -> OpenLabels:
+    """Labels as data on the encoder of a trained task, such as a classifier or an embedding; weights are shared.
+
+    Args:
+        task: the task; the vectors are pooled as its own, a classifier's by the mean.
+        texts: texts of the labels.
+        labels: the label of each.
+        options: see `OpenLabels.fit_labels`.
+    """
+    kept = {"max_length": task.max_length}
+    if isinstance(task, Embedding):
+        kept = {**task.settings(), **task.head()}
+    built = OpenLabels.build(task.encoder, task.tokenizer, **kept)
+    built.fit_labels(texts, labels, **options)
+    return built
+
+
+def _name(label: str, description: str) -> str:
+    """The text of a label's name: underscores are spaces."""
+    return " ".join(filter(None, [label.replace("_", " "), description]))

@@ -1,0 +1,154 @@
+"""The table of labels: its scores against normal densities, and what additions, undo and merging do."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from plugins.open_labels.label_table import Label, LabelSpace, LabelTable
+
+WIDTH = 6
+
+
+def rows(labels, rng, count=40, width=WIDTH):
+    """Vectors of labels whose means lie 3 standard deviations apart, and the label of each."""
+    means = 3.0 * rng.normal(size=(len(labels), width))
+    vectors = np.concatenate([mean + rng.normal(size=(count, width)) for mean in means])
+    return vectors.astype("float32"), [label for label in labels for _ in range(count)], means.astype("float32")
+
+
+@pytest.fixture
+def table():
+    vectors, labels, means = rows("abcd", np.random.default_rng(0))
+    return LabelTable.fit(vectors, labels, names=list("abcd"), name_vectors=means + 1.0)
+
+
+def test_scores_are_ratios_of_normal_densities():
+    """The closed form of Ioffe 2006: a label's mean is normal given its examples, which the mean of all shrinks."""
+    rng = np.random.default_rng(1)
+    variances, places = rng.uniform(0.1, 4.0, 3), rng.normal(size=(5, 3))
+    space = LabelSpace(np.zeros(3), np.eye(3), variances, np.zeros(3), 1.0)
+    examples = [rng.normal(size=(count, 3)) for count in (1, 4)]
+    scores = space.score(places, np.stack([given.sum(axis=0) for given in examples]), np.array([1.0, 4.0]))
+    for number, given in enumerate(examples):
+        posterior = variances / (len(given) * variances + 1)
+        with_label = norm.logpdf(places, posterior * given.sum(axis=0), np.sqrt(1 + posterior)).sum(axis=1)
+        without = norm.logpdf(places, 0.0, np.sqrt(1 + variances)).sum(axis=1)
+        np.testing.assert_allclose(scores[:, number], with_label - without, atol=1e-12)
+
+
+def test_rows_get_their_labels_and_others_none(table):
+    vectors, labels, _ = rows("abcd", np.random.default_rng(0))
+    scores = table.scores(vectors)
+    assert (
+        np.mean([table.labels[best] == label for best, label in zip(scores.argmax(axis=1), labels, strict=True)]) > 0.97
+    )
+    assert (scores.max(axis=1) >= table.space.threshold).mean() > 0.9
+    far = table.scores(np.full((1, WIDTH), 40.0, "float32"))
+    assert far.max() < table.space.threshold
+
+
+@pytest.mark.parametrize("count", [0, 1, 8])
+def test_an_added_label_is_answered(table, count):
+    rng = np.random.default_rng(3)
+    mean = table.space.center + np.array([9.0, -9, 0, 0, 0, 0], "float32")
+    examples, new = (mean + rng.normal(size=(size, WIDTH)).astype("float32") for size in (count, 50))
+    table.add("new", examples, None if count else mean - 1.0)
+    assert table["new"].source == ("examples" if count else "name")
+    assert table["new"].added == count
+    assert np.mean(table.scores(new).argmax(axis=1) == 4) > 0.9
+
+
+def test_undo_gives_the_old_answers_bit_for_bit(table):
+    vectors, *_ = rows("ab", np.random.default_rng(5))
+    before, labels = table.scores(vectors), table.labels
+    table.add("new", vectors[:3])
+    table.add_examples("a", vectors[3:5])
+    table.rename("b", "c2")
+    table.remove("d")
+    assert table.labels == ("a", "c2", "c", "new")
+    for _ in range(4):
+        table.undo()
+    assert table.labels == labels
+    np.testing.assert_array_equal(table.scores(vectors), before)
+    with pytest.raises(ValueError, match="undo must follow a change, got 'none'"):
+        table.undo()
+
+
+def test_examples_at_once_and_one_by_one_are_the_same(table):
+    vectors, *_ = rows("ab", np.random.default_rng(5))
+    table.add("once", vectors[:4])
+    table.add("by one", vectors[:1])
+    for row in range(1, 4):
+        table.add_examples("by one", vectors[row : row + 1])
+    once, by_one = table.scores(vectors)[:, -2:].T
+    np.testing.assert_allclose(once, by_one, rtol=1e-5, atol=1e-4)
+
+
+def test_a_table_comes_back_from_json(table):
+    vectors, *_ = rows("ab", np.random.default_rng(5))
+    table.add("new", vectors[:3])
+    again = LabelTable.from_json(json.loads(json.dumps(table.as_json())))
+    np.testing.assert_array_equal(again.scores(vectors), table.scores(vectors))
+    assert again["new"].added == 3
+    with pytest.raises(ValueError, match="label_table must be that of a saved task, got "):
+        LabelTable.from_json({"space": {}, "labels": {}})
+
+
+def test_exports_of_two_devices_are_merged(table):
+    vectors, *_ = rows("ab", np.random.default_rng(5))
+    content, whole = table.as_json(), LabelTable.from_json(table.as_json())
+    whole.add("new", vectors[:5])
+    whole.add_examples("a", vectors[5:6])
+    devices = [LabelTable.from_json(content) for _ in range(2)]
+    devices[0].add("new", vectors[:2])
+    devices[1].add("new", vectors[2:5])
+    devices[1].add_examples("a", vectors[5:6])
+    for device in devices:
+        table.merge(json.loads(json.dumps(device.export())))
+    np.testing.assert_allclose(table.scores(vectors), whole.scores(vectors), rtol=1e-5, atol=1e-4)
+    table.undo()
+    assert table["new"].added == 2
+    other, labels, means = rows("abcd", np.random.default_rng(9))
+    stranger = LabelTable.fit(other, labels, names=list("abcd"), name_vectors=means)
+    with pytest.raises(
+        ValueError, match=r"space must be [0-9a-f]{16}, the space of this table: sums of another encoder"
+    ):
+        table.merge(stranger.export())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda table: table.add("a", np.ones((1, WIDTH))), "label must be a new label; `add_examples` adds to one"),
+        (lambda table: table.add(" ", np.ones((1, WIDTH))), "label must not be empty"),
+        (lambda table: table.add("new", np.ones((0, WIDTH))), "vectors must hold at least one example, got 0"),
+        (lambda table: table.add("new", np.ones((1, 3))), "vectors must be 6 wide"),
+        (lambda table: table.add_examples("e", np.ones((1, WIDTH))), r"label must be one of \['a', 'b', 'c', 'd'\]"),
+        (lambda table: table.rename("a", "b"), r"new_label must be none of \['a', 'b', 'c', 'd'\], got 'b'"),
+        (lambda table: table.remove("e"), "label must be one of"),
+    ],
+)
+def test_wrong_changes_are_refused_and_change_nothing(table, change, message):
+    before = table.as_json()
+    with pytest.raises(ValueError, match=message):
+        change(table)
+    assert table.as_json() == before
+
+
+@pytest.mark.parametrize(
+    ("labels", "rule"), [("aaaa", "labels must be at least two"), ("abcd", "rows must be at least two of one")]
+)
+def test_too_few_rows_are_refused(labels, rule):
+    names = sorted(set(labels))
+    with pytest.raises(ValueError, match=rule):
+        LabelTable.fit(np.eye(4), list(labels), names=names, name_vectors=np.eye(4)[: len(names)])
+
+
+def test_a_removed_label_leaves_the_others_as_they_are(table):
+    vectors, *_ = rows("ab", np.random.default_rng(5))
+    before = table.scores(vectors)
+    table.remove("b")
+    np.testing.assert_array_equal(table.scores(vectors), before[:, [0, 2, 3]])
+    assert isinstance(table["a"], Label)

@@ -1,0 +1,120 @@
+"""The task `open_labels`: saved, exported, compressed, and used from several threads with one encoder."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import keras_bert
+from keras_bert.tasks.classification import Classification
+from plugins.open_labels.task import OpenLabels, open_labels
+from tests.keras_bert.recipes.test_texts import QUICK, TEXTS, TOKENIZER, embedding
+
+pytestmark = pytest.mark.usefixtures("eager")
+
+LABELS = [text.split()[0] for text in TEXTS]
+NEW = ["[x] [x] , [x]", "[x] , [x] [x]", "[x] [x]"]
+
+
+@pytest.fixture
+def task():
+    return open_labels(embedding(), TEXTS, LABELS)
+
+
+def answers(task, texts=TEXTS):
+    return [(answer.label, round(answer.probability, 4), round(answer.score, 3)) for answer in task.classify(texts)]
+
+
+def test_labels_grow_without_a_training(task):
+    before = [weight.numpy() for weight in task.model.weights]
+    assert np.mean([answer.label == label for answer, label in zip(task.classify(TEXTS), LABELS, strict=True)]) > 0.6
+    old = answers(task)
+    task.add_label("films", NEW)
+    assert task.labels[-1] == "films"
+    assert [answer.label for answer in task.classify(NEW)] == ["films"] * 3
+    task.add_label("good_film", description="very good")
+    assert task.table["good_film"].source == "name"
+    task.table.undo()
+    task.table.undo()
+    assert answers(task) == old
+    for weight, values in zip(task.model.weights, before, strict=True):
+        np.testing.assert_array_equal(weight, values)
+
+
+def test_a_saved_task_has_its_labels(task, tmp_path):
+    task.add_label("films", NEW)
+    task.save(tmp_path / "saved")
+    task.table.remove("films")
+    loaded = keras_bert.load(tmp_path / "saved")
+    assert isinstance(loaded, OpenLabels)
+    assert loaded.labels == (*task.labels, "films")
+    loaded.table.remove("films")
+    assert answers(loaded) == answers(task)
+
+
+@pytest.mark.parametrize("name", ["model.tflite", "model.onnx"])
+def test_a_file_takes_labels_as_well(task, tmp_path, name):
+    task.export(tmp_path / name)
+    file = keras_bert.load(tmp_path / name)
+    for one in (task, file):
+        one.add_label("films", NEW)
+    assert [answer[0] for answer in answers(file)] == [answer[0] for answer in answers(task)]
+    np.testing.assert_allclose(file.table.scores(file.predict(NEW)), task.table.scores(task.predict(NEW)), atol=0.05)
+
+
+def test_a_student_and_a_quantized_model_have_the_labels_of_the_teacher(task, tmp_path):
+    student = keras_bert.distill(task, TEXTS, layers=[0, 1], epochs=1, learning_rate=1e-9, **QUICK)
+    assert student.labels == task.labels
+    np.testing.assert_allclose(
+        student.table.scores(student.predict(TEXTS)), task.table.scores(task.predict(TEXTS)), atol=1e-3
+    )
+    student.add_label("films", NEW)
+    assert "films" not in task.labels
+    keras_bert.quantize(student, TEXTS, post_training=True)
+    student.export(tmp_path / "int8.tflite")
+    file = keras_bert.load(tmp_path / "int8.tflite")
+    assert [answer.label for answer in file.classify(NEW)] == ["films"] * 3
+
+
+def test_a_classifier_gives_its_encoder_and_keeps_its_answers():
+    classifier = Classification.build(embedding().encoder, TOKENIZER, labels=sorted(set(LABELS)), max_length=8)
+    before = classifier.predict(TEXTS)
+    task = open_labels(classifier, TEXTS, LABELS)
+    task.add_label("films", NEW)
+    assert classifier.predict(TEXTS) == before
+    assert set(task.labels) == {*classifier.labels, "films"}
+
+
+def test_answers_of_other_threads_come_from_one_table(task):
+    """Each answer is of the labels before or after a change, never of a part of both."""
+    expected = {len(task.labels), len(task.labels) + 1}
+    counts = set()
+
+    def change():
+        for _ in range(20):
+            task.add_label("films", NEW)
+            task.table.undo()
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    vectors = task.predict(TEXTS[:2])
+    while thread.is_alive():
+        counts.add(task.table.scores(vectors).shape[1])
+    thread.join()
+    assert counts <= expected
+
+
+def test_answers_as_a_table(task):
+    assert task.answer_columns() == {"label": str, "probability": float, "score": float}
+    label, probability, _ = next(task.answer_values(TEXTS[:1]))
+    assert task.format_answer((label, probability, 0.0), (TEXTS[0],)) == [(label, f"{probability:.4f}", TEXTS[0])]
+    assert task.format_answer(("", 0.5, 0.0), ("a",)) == [("none of the labels", "0.5000", "a")]
+
+
+def test_wrong_input_is_refused(task):
+    with pytest.raises(ValueError, match=r"texts\[1\] must not be empty, got ' '"):
+        task.add_label("films", ["film", " "])
+    with pytest.raises(ValueError, match=r"OpenLabels\.table must be fitted to rows first, see fit_labels"):
+        embedding(OpenLabels).classify(["film"])
+    with pytest.raises(ValueError, match="seconds must be left out"):
+        next(task.answer_values(["film"], ["film"]))
