@@ -33,17 +33,32 @@ class Label(NamedTuple):
 
     Attributes:
         sums: the sum of the projected vectors of its examples (width,) float32.
-        count: the number of examples; that of a name is the number of examples that it is worth.
+        weight: the number of examples; that of a name is the number of examples that it is worth.
         source: whether the first evidence was rows of the training, examples, or the name.
         added: number of examples that were added after the training.
         added_sums: the part of `sums` of these.
     """
 
     sums: Array
-    count: float
+    weight: float
     source: Source
     added: int
     added_sums: Array
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelAnswer:
+    """The answer for a text.
+
+    Attributes:
+        label: the most probable label, or None if the text has none of the labels.
+        probability: the probability of the most probable label among the labels, 0 to 1.
+        score: the logarithm of how much likelier the text is with this label than with an unknown one.
+    """
+
+    label: str | None
+    probability: float
+    score: float
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -135,42 +150,34 @@ class LabelTable:
         np.add.at(sums, numbers, vectors)
         means = sums / counts[:, None]
         center = means.mean(axis=0)
-        within, _ = ledoit_wolf((vectors - means[numbers])[counts[numbers] > 1], assume_centered=True)
+        differences = (vectors - means[numbers])[counts[numbers] > 1]
+        check("LabelTable", "rows", bool(differences.any()), "differ within a label", "equal vectors")
+        within, _ = ledoit_wolf(differences, assume_centered=True)
         values, basis = np.linalg.eigh(within)
         whitening = basis / np.sqrt(values)
         centered = (means - center) @ whitening
         between = centered.T @ centered / (len(names) - 1) - np.eye(len(centered.T)) * (1.0 / counts).mean()
         variances, rotation = np.linalg.eigh(between)
         axes = (whitening @ rotation).astype("float16").astype("float32")
-        space = LabelSpace(
-            center.astype("float32"),
-            axes,
-            np.maximum(variances, _LEAST_VARIANCE).astype("float32"),
-            np.zeros(len(center), "float32"),
-            1.0,
-        )
-        projected, sides = space.project(means), space.project(name_vectors)
-        offset = (projected - sides).mean(axis=0)
+        width, variances = len(center), np.maximum(variances, _LEAST_VARIANCE)
+        none = np.zeros(width, "float32")
+        space = LabelSpace(center.astype("float32"), axes, variances.astype("float32"), none, 1.0)
+        places, sides = space.project(means), space.project(name_vectors)
+        offset = (places - sides).mean(axis=0)
         # What is left of the difference is noise, as that of a mean of so many examples.
-        noise = ((projected - sides - offset) ** 2).mean() * len(names) / max(1, len(names) - 1)
-        space = dataclasses.replace(
-            space, name_offset=offset.astype("float32"), name_count=float(1.0 / max(noise, 1e-3))
-        )
-        none, sums = np.zeros(len(center), "float32"), (projected * counts[:, None]).astype("float32")
-        entries = {
-            name: Label(total, float(count), "rows", 0, none)
-            for name, total, count in zip(names, sums, counts, strict=True)
-        }
-        scores = _scores_without_own(
-            space, space.project(vectors), numbers, sums.astype("float64"), counts.astype("float64")
-        )
-        own = scores[np.arange(len(numbers)), numbers]
+        noise = ((places - sides - offset) ** 2).mean() * len(names) / (len(names) - 1)
+        sums = places * counts[:, None]
+        scores = _scores_without_itself(space, space.project(vectors), numbers, sums, counts)
         losses = [_cross_entropy(scores / temperature, numbers) for temperature in _TEMPERATURES]
-        threshold = float(np.quantile(own, 1 - _ACCEPTED_SHARE))
-        return cls(
-            dataclasses.replace(space, temperature=float(_TEMPERATURES[int(np.argmin(losses))]), threshold=threshold),
-            entries,
+        space = dataclasses.replace(
+            space,
+            name_offset=offset.astype("float32"),
+            name_count=1.0 / max(float(noise), 1e-3),
+            temperature=float(_TEMPERATURES[int(np.argmin(losses))]),
+            threshold=float(np.quantile(scores[np.arange(len(numbers)), numbers], 1 - _ACCEPTED_SHARE)),
         )
+        counted = zip(names, sums.astype("float32"), counts.tolist(), strict=True)
+        return cls(space, {name: Label(total, float(count), "rows", 0, none) for name, total, count in counted})
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -184,9 +191,24 @@ class LabelTable:
 
     def scores(self, vectors: Array) -> Array:
         """Vectors (rows, width) -> scores (rows, labels) float64, see `LabelSpace.score`."""
-        check("LabelTable", "labels", bool(self._labels), "hold at least one label", 0)
-        sums = np.stack([label.sums for label in self._labels.values()]).astype("float64")
-        counts = np.array([label.count for label in self._labels.values()])
+        return self._score(self._labels, vectors)
+
+    def answer(self, vectors: Array) -> list[LabelAnswer]:
+        """Vectors (rows, width) -> the answer for each; a change from another thread is in all of them or in none."""
+        labels = self._labels
+        scores, names = self._score(labels, vectors), list(labels)
+        powers = np.exp((scores - scores.max(axis=1, keepdims=True)) / self.space.temperature)
+        answers = []
+        for row, best in enumerate(scores.argmax(axis=1)):
+            score = float(scores[row, best])
+            label = names[best] if score >= self.space.threshold else None
+            answers.append(LabelAnswer(label, float(1.0 / powers[row].sum()), score))
+        return answers
+
+    def _score(self, labels: Mapping[str, Label], vectors: Array) -> Array:
+        check("LabelTable", "labels", bool(labels), "hold at least one label", 0)
+        sums = np.stack([label.sums for label in labels.values()]).astype("float64")
+        counts = np.array([label.weight for label in labels.values()])
         return self.space.score(self.space.project(vectors), sums, counts)
 
     def add(self, label: str, vectors: Array, name_vector: Array | None = None) -> None:
@@ -199,15 +221,16 @@ class LabelTable:
         rule = "be a new label; `add_examples` adds to one that exists"
         check("LabelTable", "label", label not in self._labels, rule, label)
         width = len(self.space.center)
+        none = np.zeros(width, "float32")
         if name_vector is None:
             check("LabelTable", "vectors", len(vectors) > 0, "hold at least one example", 0)
-            sums, count, source = np.zeros(width), 0.0, "examples"
+            start = Label(none, 0.0, "examples", 0, none)
         else:
             place = self.space.project(name_vector[None])[0] + self.space.name_offset
-            sums, count, source = place * self.space.name_count, self.space.name_count, "name"
-        started = Label(sums.astype("float32"), count, source, 0, np.zeros(width, "float32"))
+            worth = self.space.name_count
+            start = Label((worth * place).astype("float32"), worth, "name", 0, none)
         examples = self.space.project(vectors) if len(vectors) else np.zeros((0, width))
-        self._change({**self._labels, label: _add(started, examples.sum(axis=0), len(examples))})
+        self._change({**self._labels, label: _add(start, examples.sum(axis=0), len(examples))})
 
     def add_examples(self, label: str, vectors: Array) -> None:
         """Adds the vectors of examples (examples, width) to a label."""
@@ -288,7 +311,7 @@ class LabelTable:
             read = {
                 label["label"]: Label(
                     _decode(label["sums"]),
-                    label["count"],
+                    label["weight"],
                     label["source"],
                     label["added"],
                     _decode(label["added_sums"]),
@@ -312,11 +335,11 @@ class LabelTable:
 def _add(label: Label, sums: Array, count: int) -> Label:
     """A label with further examples, whose projected vectors have this sum."""
     total, added = (np.asarray(array + sums, "float32") for array in (label.sums, label.added_sums))
-    return label._replace(sums=total, added_sums=added, count=label.count + count, added=label.added + count)
+    return label._replace(sums=total, added_sums=added, weight=label.weight + count, added=label.added + count)
 
 
-def _scores_without_own(space: LabelSpace, places: Array, numbers: Array, sums: Array, counts: Array) -> Array:
-    """The scores (rows, labels) of rows of which each is no example of its own label."""
+def _scores_without_itself(space: LabelSpace, places: Array, numbers: Array, sums: Array, counts: Array) -> Array:
+    """The scores (rows, labels) of rows as if each were no example of its label."""
     scores = space.score(places, sums, counts)
     for row, (place, number) in enumerate(zip(places, numbers, strict=True)):
         rest = sums[number] - place, counts[number] - 1.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,27 +13,12 @@ from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Runtime, Task
 from keras_bert.tasks.checks import as_columns, as_texts
 from keras_bert.tasks.embedding import Embedding
-from plugins.open_labels.label_table import LabelTable
+from plugins.open_labels.label_table import LabelAnswer, LabelTable
 
 if TYPE_CHECKING:
     import keras
 
     from keras_bert.tokenizers.base import BaseTokenizer
-
-
-@dataclasses.dataclass(frozen=True)
-class LabelAnswer:
-    """The answer for a text.
-
-    Attributes:
-        label: the most probable label, or None if the text has none of the labels.
-        probability: the probability of the most probable label among the labels, 0 to 1.
-        score: the logarithm of how much likelier the text is with this label than with an unknown one.
-    """
-
-    label: str | None
-    probability: float
-    score: float
 
 
 class OpenLabels(Embedding):
@@ -52,7 +36,6 @@ class OpenLabels(Embedding):
 
     name = "open_labels"
     schema = SCHEMAS["classification"]
-    second_text = "unused"
 
     def __init__(
         self,
@@ -120,15 +103,7 @@ class OpenLabels(Embedding):
 
     def classify(self, texts: Sequence[str], *, batch_size: int = 32) -> list[LabelAnswer]:
         """The label of each text."""
-        table = self.table
-        scores = table.scores(self.predict(texts, batch_size=batch_size))
-        powers = np.exp((scores - scores.max(axis=1, keepdims=True)) / table.space.temperature)
-        answers = []
-        for row, best in enumerate(scores.argmax(axis=1)):
-            score = float(scores[row, best])
-            label = table.labels[best] if score >= table.space.threshold else None
-            answers.append(LabelAnswer(label, float(1.0 / powers[row].sum()), score))
-        return answers
+        return self.table.answer(self.predict(texts, batch_size=batch_size))
 
     def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
         """`label`, empty for none of the labels, `probability` and `score`."""
@@ -161,7 +136,7 @@ def open_labels(task: Task, texts: Sequence[str], labels: Sequence[str], **optio
         labels: the label of each.
         options: see `OpenLabels.fit_labels`.
     """
-    kept = {"max_length": task.max_length}
+    kept: dict[str, Any] = {"max_length": task.max_length}
     if isinstance(task, Embedding):
         kept = {**task.settings(), **task.head()}
     built = OpenLabels.build(task.encoder, task.tokenizer, **kept)

@@ -138,12 +138,17 @@ def test_wrong_changes_are_refused_and_change_nothing(table, change, message):
 
 
 @pytest.mark.parametrize(
-    ("labels", "rule"), [("aaaa", "labels must be at least two"), ("abcd", "rows must be at least two of one")]
+    ("labels", "rule"),
+    [
+        ("aaaa", "labels must be at least two"),
+        ("abcd", "rows must be at least two of one label"),
+        ("aabb", "rows must differ within a label"),
+    ],
 )
-def test_too_few_rows_are_refused(labels, rule):
-    names = sorted(set(labels))
+def test_rows_that_teach_nothing_are_refused(labels, rule):
+    names, vectors = sorted(set(labels)), np.eye(4)[[0, 0, 1, 1]]
     with pytest.raises(ValueError, match=rule):
-        LabelTable.fit(np.eye(4), list(labels), names=names, name_vectors=np.eye(4)[: len(names)])
+        LabelTable.fit(vectors, list(labels), names=names, name_vectors=np.eye(4)[: len(names)])
 
 
 def test_a_removed_label_leaves_the_others_as_they_are(table):
