@@ -42,6 +42,9 @@ _COLUMNS = ["| setting | type | default | range | effect |", "| --- | --- | --- 
 
 Schema = Mapping[str, Any]
 
+# The end of the name of a table of which a job may have several.
+_ARRAY = "[]"
+
 
 @dataclasses.dataclass(frozen=True)
 class _Table:
@@ -71,6 +74,7 @@ def settings_page() -> str:
 
 def _section(table: _Table, schema: Schema) -> list[str]:
     title = f"[{'.'.join(table.path)}]" if table.path else "Outside of tables"
+    title = (f"[{title}]" if title.endswith(f"{_ARRAY}]") else title).replace(_ARRAY, "")
     lines = [f"## {title}{table.label}", ""]
     if table.path:
         lines += [_sentence(table.schema.get("description", "")), ""]
@@ -93,7 +97,7 @@ def _row(name: str, field: Schema, *, is_required: bool, rules: str) -> str:
 def _find_tables(path: tuple[str, ...], table: Schema, schema: Schema) -> Iterator[_Table]:
     """All tables below one, in the order of the file."""
     for name, field in table["properties"].items():
-        kinds = _kinds_of(field, schema)
+        kinds, name = _kinds_of(field, schema), f"{name}{_ARRAY * ('items' in field)}"
         for kind in kinds:
             label, values = _choices(kind) if len(kinds) > 1 else ("", {})
             yield _Table((*path, name), kind, label, values)
@@ -106,6 +110,8 @@ def _kinds_of(field: Schema, schema: Schema) -> list[Schema]:
         field = schema["$defs"][field["$ref"].rpartition("/")[2]]
     if "anyOf" in field:
         return [kind for choice in field["anyOf"] for kind in _kinds_of(choice, schema)]
+    if "items" in field:
+        return _kinds_of(field["items"], schema)
     return [field] if "properties" in field else []
 
 
@@ -123,7 +129,7 @@ def _required_settings(table: _Table, samples: Mapping[str, Any]) -> dict[str, A
     """Settings that choose the kind of a table, and those that it must have, with values that are allowed."""
     fields, required = table.schema["properties"], dict(table.kind)
     while missing := [key for key in fields if key not in required and _rule(table, required, key) == "be set"]:
-        required |= {key: samples[fields[key]["type"]] for key in missing}
+        required |= {key: samples.get(fields[key].get("type", ""), {}) for key in missing}
     return required
 
 
@@ -147,11 +153,11 @@ def _rule(table: _Table, values: Schema, name: str) -> str:
     """What a setting must be, by the error about a table with these values; empty where there is none about it."""
     content: Any = values
     for key in reversed(table.path):
-        content = {key: content}
+        content = {key.removesuffix(_ARRAY): [content] if key.endswith(_ARRAY) else content}
     try:
         make_settings(content)
     except InputError as error:
-        place = re.escape(".".join((*table.path, name)))
+        place = re.escape(".".join((*table.path, name)).replace(_ARRAY, ".0"))
         match = re.search(rf"(?:^|; ){place} must (.*?)(?:, got .*)?(?:; |$)", str(error))
         return match[1] if match else ""
     return ""

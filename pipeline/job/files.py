@@ -214,9 +214,9 @@ def _explain(problem: Mapping[str, Any], tables: Tables) -> str:
         if similar or not paths or len(place) > 1:
             return f"there is no setting {key!r}{nearest(place[-1], valid_keys)}"
         return f"there is no setting {key!r}; did you mean {' or '.join(map(repr, paths))}?"
-    if problem["type"] == "union_tag_invalid" and place in (["examples"], ["student"]):
+    if problem["type"] == "union_tag_invalid" and place[-1:] in (["examples"], ["student"]):
         # The kinds of examples have no key in common: pydantic would name the function that chooses among them.
-        key, names = ("examples.task", TASKS) if place == ["examples"] else ("student.kind", STUDENTS)
+        key, names = ("examples.task", TASKS) if place == ["examples"] else (f"{'.'.join(place)}.kind", STUDENTS)
         return f"{key} must be one of {list(names)}, got {problem['ctx']['tag']!r}"
     return str(field_error(problem, place))
 

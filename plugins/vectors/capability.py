@@ -11,6 +11,7 @@ from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
 from components.examples.source_rows import AnySource
 from components.import_checkpoint import import_checkpoint
+from components.scoring.blessing import STUDENT, TEACHER
 from components.training.tuning import HeadSettings
 from keras_bert.options.compression import Distillation
 from keras_bert.options.tables import FineTuningSettings
@@ -18,7 +19,9 @@ from pipeline.capability import Capability
 from pipeline.nodes import Taught, TuningInputs, append_name
 from pipeline.settings.schema import Settings
 from plugins.vectors.measure_pairs import measure_pairs
-from plugins.vectors.source import TeacherCheckpoint, VectorTeacher
+from plugins.vectors.settings import VectorTeacher
+from plugins.vectors.sizes import check_sizes, export_sizes
+from plugins.vectors.source import TeacherCheckpoint
 from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts, hold_out
 
 # Tables of trainings on labels, which a student that learns vectors alone does not have.
@@ -67,6 +70,7 @@ class TeacherCapability(Capability[VectorTeacher]):
             )
         if settings.distillation.teachers != "own":
             raise InputError("distillation.teachers must be 'own' with [teacher], got 'seeds'")
+        check_sizes(table.sizes, settings)
         if settings.checkpoint is None:
             rule = "be set with [teacher]: the model of vectors whose layers the student starts from"
             raise InputError(f"checkpoint must {rule}")
@@ -128,7 +132,9 @@ class TeacherCapability(Capability[VectorTeacher]):
             release=table.release,
             students=[*students],
             edges=[*edges],
+            sizes=export_sizes(table.sizes, settings, rows, students),
+            names=tuple(size.name for size in table.sizes),
             metric=settings.evaluation.metric,
-            min_share=table.min_share,
+            limits={STUDENT: {TEACHER: table.min_share}, **{size.name: size.min_shares for size in table.sizes}},
         )
         return [node.output(FurtherModels)]

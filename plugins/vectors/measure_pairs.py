@@ -1,7 +1,8 @@
 """A step of `[teacher]`: the queries of one model on the documents of another, as rows of the table of models."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.artifacts.evaluation import FurtherModels, FurtherRows, MeasuredModel, SeedScores
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
@@ -12,15 +13,28 @@ from components.examples.registry import read_rows
 from components.examples.retrieval import SplitCorpus
 from components.examples.texts import split_texts
 from components.scoring.base import choose_metric
-from components.scoring.candidates import SHIPPED, find_candidates
+from components.scoring.blessing import STUDENT, TEACHER
+from components.scoring.candidates import SHIPPED, ScoredFile, find_candidates, measure_size, read_timed_rows
 from components.scoring.registry import TASK_SCORING
 from components.scoring.retrieval import rank_rows
 from components.sources.retrieval import QueryRow
 from components.training.model_folder import read_model
+from keras_bert.options.data import SimilarityFunction
 from plugins.vectors.source import Release
 
 if TYPE_CHECKING:
     from keras_bert.tasks.embedding import Embedding
+
+
+class Sides(NamedTuple):
+    """The vectors of the queries and of the documents of rows, and how their model compares vectors.
+
+    Of pairs of an embedding, first texts are queries and second ones documents (rows, width).
+    """
+
+    queries: Array
+    documents: Array
+    function: SimilarityFunction
 
 
 @component(
@@ -42,14 +56,16 @@ def measure_pairs(
     students: Input[list[Model]],
     edges: Input[list[EdgeModel]],
     further: Output[FurtherModels],
+    sizes: Input[list[EdgeModel]] | None = None,
+    names: tuple[str, ...] = (),
     metric: str = "",
-    min_share: float = 0.0,
+    limits: dict[str, dict[str, float]] | None = None,
     release: Release | None = None,
 ) -> None:
     """Scores the queries of students on the documents of their teacher, which an index of the teacher holds.
 
-    Of pairs of an embedding, first texts are queries and second ones documents. The student and the file that would be
-    shipped are measured, for each seed.
+    The float student and the file that would be shipped are measured, for each seed. With sizes, the file of each is
+    measured as well, and the queries of all files on the documents of all files.
 
     Args:
         examples: the rows, whose test split is read.
@@ -57,8 +73,11 @@ def measure_pairs(
         students: the float students, one a seed.
         edges: the exported files of each seed.
         further: the rows.
+        sizes: the exported files of further students, those of all seeds of one after the other.
+        names: the names of these students.
         metric: the metric that decides; empty for the main one of the task.
-        min_share: the least ratio of the shipped file's score on the teacher's documents to that of the teacher.
+        limits: queries -> documents -> the least ratio of their score to that of the teacher on its own documents. Both
+            are `teacher`, `student`, which is the shipped file, or one of the names.
         release: the version that was pushed and is the teacher; the table then has its row, too.
 
     Raises:
@@ -66,52 +85,95 @@ def measure_pairs(
     """
     description, rows = examples.features(), read_rows(examples, "test")
     scoring = TASK_SCORING[description["task"]]
-    metric = choose_metric(metric, scoring, ())
-    candidates = find_candidates([], students, edges)
-    shipped = next(name for name in SHIPPED if name in candidates)
-    models = {name: candidates[name] for name in dict.fromkeys(("student", shipped)) if name in candidates}
-    done, total = 0, 2 + sum(map(len, models.values()))
-    embedder: Any = None if teacher is None else read_model(teacher)
-    whose = "the teacher's documents"
-    if release is not None:
-        embedder, whose = release.load(), f"the documents of {release.name}"
-    report_progress(done, total, whose)
-    documents = embed_documents(embedder, rows)
+    metric, seeds = choose_metric(metric, scoring, ()), len(students)
+    shipped, files = _find_shipped(students, edges)
+    models = {STUDENT: find_candidates([], students, [])[STUDENT], shipped: files}
+    for number, name in enumerate(names):
+        models[name] = _find_shipped([], (sizes or [])[number * seeds : (number + 1) * seeds])[1]
+    # Each of these has documents and queries; the float student has queries alone.
+    whole = [TEACHER, *([shipped, *names] if names else [])]
+    done, total = 0, 1 + sum(map(len, models.values()))
 
-    def score(name: str, task: Any) -> dict[str, float]:
+    def embed(name: str, task: Any) -> Sides:
         nonlocal done
+        report_progress(done, total, f"vectors of {name}")
         done += 1
-        report_progress(done, total, f"queries of {name} on {whose}")
-        return scoring.score(rows, answer_pairs(task, rows, embed_queries(task, rows), documents), ()).metrics
+        return embed_sides(task, rows, has_documents=name in whole)
 
-    goal = score("the teacher", embedder)
-    table = {} if release is None else {release.name: MeasuredModel(SeedScores.table([goal]))}
-    for name, seeds in models.items():
-        table[f"{name}, on {whose}"] = MeasuredModel(SeedScores.table([score(name, seed.open()) for seed in seeds]))
-    row, model = list(table.items())[-1]
-    points, limit = 100 * model.metrics[metric].mean, 100 * goal[metric]
-    rule = f"{metric} {points:.2f} must be at least teacher.min_share {min_share:g} of the teacher's {limit:.2f}"
-    # A hair of tolerance: percentages of counts do not multiply exactly.
-    verdicts = [(points >= min_share * limit - 1e-9, f"{row} {rule}")] if min_share else []
+    embedder = release.load() if release is not None else None if teacher is None else read_model(teacher)
+    sides = {TEACHER: [embed(TEACHER, embedder)] * seeds}
+    sides |= {name: [embed(name, file.open()) for file in seeded] for name, seeded in models.items()}
+
+    def score(queries: str, documents: str) -> MeasuredModel:
+        answers = [answer_pairs(rows, *pair) for pair in zip(sides[queries], sides[documents], strict=True)]
+        return MeasuredModel(SeedScores.table([scoring.score(rows, answer, ()).metrics for answer in answers]))
+
+    goal, table, verdicts = score(TEACHER, TEACHER), dict[str, MeasuredModel](), list[tuple[bool, str]]()
+    if release is not None:
+        table[release.name] = goal
+    timed_rows = read_timed_rows(examples) if names else []
+    pairs = [(name, TEACHER) for name in models] + [(one, other) for one in whole for other in whole[1:]]
+    for queries, documents in sorted(pairs, key=lambda pair: [TEACHER, *models].index(pair[0])):
+        row, model = describe_pair(queries, documents, release), score(queries, documents)
+        if queries == documents:
+            megabytes, milliseconds = measure_size(models[queries][0], timed_rows)
+            model = dataclasses.replace(model, megabytes=megabytes, milliseconds=milliseconds)
+        # The table has the shipped file on its own documents already.
+        if row != shipped:
+            table[row] = model
+        verdicts += _judge(row, metric, model, goal, _find_limit(limits or {}, shipped, queries, documents))
     further.write(FurtherRows(table, verdicts))
 
 
-def embed_queries(task: "Embedding", rows: Sequence[Any]) -> Array:
-    """The vectors of the queries of rows, or of the first texts of pairs (rows, width)."""
+def describe_pair(queries: str, documents: str, release: Release | None = None) -> str:
+    """The name of a row: of the model for its own documents, else of both."""
+    if queries == documents:
+        return queries
+    whose = "the teacher's documents" if documents == TEACHER else f"the documents of {documents}"
+    return f"{queries}, on {f'the documents of {release.name}' if release and documents == TEACHER else whose}"
+
+
+def _find_shipped(students: Sequence[Model], edges: Sequence[EdgeModel]) -> tuple[str, list[ScoredFile]]:
+    """The name of the row that would be shipped, and the file of each seed."""
+    candidates = find_candidates([], students, edges)
+    name = next(name for name in SHIPPED if name in candidates)
+    return name, candidates[name]
+
+
+def _find_limit(limits: Mapping[str, Mapping[str, float]], shipped: str, queries: str, documents: str) -> float:
+    sides = [STUDENT if name == shipped else "" if name == STUDENT else name for name in (queries, documents)]
+    return limits.get(sides[0], {}).get(sides[1], 0.0)
+
+
+def _judge(row: str, metric: str, model: MeasuredModel, goal: MeasuredModel, share: float) -> list[tuple[bool, str]]:
+    """Whether a row has its share of the teacher's score; nothing for a share of 0."""
+    points, limit = (100 * measured.metrics[metric].mean for measured in (model, goal))
+    rule = f"must be at least min_share {share:g} of the teacher's {limit:.2f} on its own documents"
+    # A hair of tolerance: percentages of counts do not multiply exactly.
+    return [(points >= share * limit - 1e-9, f"{row} {metric} {points:.2f} {rule}")] if share else []
+
+
+def embed_sides(task: "Embedding", rows: Sequence[Any], *, has_documents: bool = True) -> Sides:
+    """The vectors of the queries of rows, and of their corpus, without which there are no rows in it."""
     if isinstance(rows[0], QueryRow):
-        return task.predict([row.query for row in rows], prompt="query")
-    return task.predict(split_texts(rows)[0])
+        vectors = task.predict([row.query for row in rows], prompt="query")
+        passages = SplitCorpus.of(rows).passages if has_documents else []
+        documents = task.predict(passages, prompt="passage") if passages else vectors[:0]
+    else:
+        texts, seconds = split_texts(rows)
+        vectors = task.predict(texts)
+        documents = task.predict(seconds or []) if has_documents else vectors[:0]
+    return Sides(vectors, documents, task.similarity_function)
 
 
-def embed_documents(task: "Embedding", rows: Sequence[Any]) -> Array:
-    """The vectors of the corpus of rows (passages, width), or of the second texts of pairs (rows, width)."""
+def answer_pairs(rows: Sequence[Any], queries: Sides, documents: Sides) -> list[Any]:
+    """The rankings of rows by the similarity of vectors, or the similarities of pairs; the queries' model compares."""
+    from keras_bert.tasks.embedding import compare_vectors
+
     if isinstance(rows[0], QueryRow):
-        return task.predict(SplitCorpus.of(rows).passages, prompt="passage")
-    return task.predict(split_texts(rows)[1] or [])
-
-
-def answer_pairs(task: "Embedding", rows: Sequence[Any], queries: Array, documents: Array) -> list[Any]:
-    """The rankings of rows by the similarity of vectors, or the similarities of pairs."""
-    if isinstance(rows[0], QueryRow):
-        return rank_rows(SplitCorpus.of(rows), lambda part: task.compare(queries[part], documents))
-    return task.compare_pairs(queries, documents)
+        return rank_rows(
+            SplitCorpus.of(rows),
+            lambda part: compare_vectors(queries.queries[part], documents.documents, queries.function),
+        )
+    pairs = zip(queries.queries, documents.documents, strict=True)
+    return [float(compare_vectors(one[None], other[None], queries.function)[0, 0]) for one, other in pairs]

@@ -1,11 +1,10 @@
-"""The table `[teacher]`: the model whose vectors a student learns, or a file of vectors, and the texts."""
+"""What a student of `[teacher]` learns from: texts with vectors, a model, or a version that was pushed."""
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-import pydantic
 
 from components.dsl.errors import InputError, nearest, table_errors
 from components.files.paths import file_digest
@@ -16,10 +15,9 @@ from components.sources.shared import digest
 from components.sources.teacher_columns import TeacherColumns
 from components.sources.text import TextSource, read_lines
 from keras_bert.core import digests
-from keras_bert.core.checks import check
 from keras_bert.core.folders import ANSWERING_FILES, TASK_FILE, TOKENIZER_FILES, hint_of_versions
 from keras_bert.core.processor import usable_processors
-from keras_bert.core.validation import NonEmptyStr, Share, validated_dataclass
+from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 from keras_bert.core.vector_codes import check_vectors
 
 if TYPE_CHECKING:
@@ -42,65 +40,6 @@ class TaughtTexts(NamedTuple):
     texts: list[str]
     vectors: np.ndarray[Any, Any] | None
     space: str = ""
-
-
-@validated_dataclass
-class VectorTeacher:
-    """The teacher of a student of an embedding or a retrieval: the student learns its vectors of texts.
-
-    Attributes:
-        path: a model of vectors, see `checkpoint.path`; it may be larger than the checkpoint and of another family.
-            Empty for the checkpoint itself, and beside `vectors` and `vector_file`.
-        texts: texts without labels: files or patterns as in `[unlabelled] path`, whose different lines are the texts.
-            Empty for the texts of the training rows.
-        text: the column of the text, where `texts` are tables.
-        vectors: the column of `texts` with the vectors that another program made: lists, in text files as JSON. Rows
-            without a vector are left out.
-        vector_file: instead of `vectors`, an `.npy` file with a vector for each row of `texts` (rows, width).
-        space: in place of `path`: a version that was pushed earlier, as `runs/pushed/NAME/3`. The student is trained
-            into its space, so that its queries find documents that the version embedded.
-        min_share: the least score of the shipped file's queries on the teacher's documents, as a share of the teacher's
-            score, in the metric of the task; a file below it is not pushed. 0 for no limit.
-    """
-
-    path: str = ""
-    texts: str = ""
-    text: NonEmptyStr = "text"
-    vectors: str = ""
-    vector_file: str = ""
-    space: str = ""
-    min_share: Share = 0.0
-
-    @pydantic.model_validator(mode="after")
-    def _check_uses(self) -> Self:
-        for field in ("vectors", "vector_file"):
-            value = getattr(self, field)
-            rule = "be left out without texts, the table that they belong to"
-            check("teacher", field, not value or bool(self.texts), rule, value)
-            rule = "be left out beside path, as the vectors of one teacher are learnt"
-            check("teacher", field, not value or not self.path, rule, value)
-        others = self.path or self.vectors or self.vector_file
-        rule = "be left out beside path, vectors and vector_file, as the vectors of one teacher are learnt"
-        check("teacher", "space", not (self.space and others), rule, self.space)
-        rule = "be 0 where another program made the vectors, as it embeds no documents"
-        check("teacher", "min_share", not (self.min_share and self.has_vectors), rule, self.min_share)
-        rule = "be left out beside vectors"
-        check("teacher", "vector_file", not (self.vectors and self.vector_file), rule, self.vector_file)
-        return self
-
-    @property
-    def has_vectors(self) -> bool:
-        """Whether another program made the vectors."""
-        return bool(self.vectors or self.vector_file)
-
-    @property
-    def release(self) -> "Release | None":
-        """The version whose space is learnt; None for another teacher."""
-        return Release(str(Path(self.space).absolute())) if self.space else None
-
-    def source(self) -> "VectorTexts":
-        """The texts, without the model."""
-        return VectorTexts(self.texts, self.text, self.vectors, self.vector_file)
 
 
 @dataclasses.dataclass(frozen=True)

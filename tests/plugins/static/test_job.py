@@ -18,7 +18,7 @@ from keras_bert.tasks.retrieval import Retrieval
 from pipeline.job.files import make_settings
 from plugins.static.models import distill_static
 from plugins.static.settings import StaticStudent
-from plugins.vectors.source import VectorTeacher
+from plugins.vectors.settings import VectorTeacher
 from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts
 from tests.components import tuning_job
 from tests.components.tuning_job import QUANTIZATION, WORDS, table

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from components.artifacts.evaluation import Blessing, Evaluation, FurtherModels
-from components.artifacts.standard import Model, Vocabulary
+from components.artifacts.standard import EdgeModel, Model, Vocabulary
 from components.dsl.errors import InputError
 from components.evaluate import evaluate
 from components.examples.registry import read_rows
@@ -97,18 +97,48 @@ def test_a_release_is_a_teacher_with_a_row_of_its_own(models, tmp_path):
             release.check()
 
 
+def test_a_ladder_has_a_row_for_each_pair_and_limits_by_pair(models, tmp_path):
+    edge = EdgeModel(tmp_path / "edge")
+    edge.path.mkdir()
+    task = read_model(models["teacher"])
+    with tuning_job.eagerly():
+        task.export(edge.path / "model.onnx")
+    task.save_settings(edge.path)
+    edge.seal({})
+    given = {"sizes": [edge], "names": ("tiny",), "limits": {"tiny": {"student": 0.9, "tiny": 1.0}}}
+    table, verdicts = measure(models, tmp_path, [models["teacher"]], **given).read()
+    assert list(table) == [
+        "teacher, on the documents of student",
+        "teacher, on the documents of tiny",
+        ROW,
+        "student, on the documents of tiny",
+        "tiny, on the teacher's documents",
+        "tiny, on the documents of student",
+        "tiny",
+    ]
+    assert [name for name, model in table.items() if model.megabytes and model.milliseconds] == ["tiny"]
+    (metric, *_), first = table[ROW].metrics, table[ROW].metrics
+    for model in table.values():
+        assert model.metrics[metric].mean == pytest.approx(first[metric].mean, abs=1e-5)
+    assert [rule.partition(" must")[0].rpartition(" ")[0].rpartition(" ")[0] for _, rule in verdicts] == [
+        "tiny, on the documents of student",
+        "tiny",
+    ]
+    assert verdicts[0][0]
+
+
 def test_a_student_below_the_limit_is_not_pushed(models, tmp_path):
     given = {"examples": models["examples"], "teachers": [models["teacher"]], "edges": [], "baselines": False}
     scores, holds = {}, {}
     for name in ("teacher", "other"):
-        further = measure(models, tmp_path / name, [models[name]], min_share=1.0)
+        further = measure(models, tmp_path / name, [models[name]], limits={"student": {"teacher": 1.0}})
         evaluation, blessing = (kind(tmp_path / f"{name}-{kind.__name__}") for kind in (Evaluation, Blessing))
         with tuning_job.eagerly():
             evaluate.run(**given, students=[models[name]], further=[further], evaluation=evaluation, blessing=blessing)
         assert ROW in evaluation.read().models
         scores[name] = evaluation.read().models[ROW].metrics[evaluation.read().metric].mean
         (reason,) = [reason for reason in blessing.read().reasons if ROW in reason]
-        assert f"must be at least teacher.min_share 1 of the teacher's {100 * scores['teacher']:.2f}" in reason
+        assert f"must be at least min_share 1 of the teacher's {100 * scores['teacher']:.2f} on its own" in reason
         holds[name] = reason.startswith("yes")
         assert holds[name] or not blessing.read().blessed
     assert holds == {name: score >= scores["teacher"] for name, score in scores.items()}

@@ -28,7 +28,7 @@ from pipeline.job.files import make_settings
 from pipeline.pipelines import build_pipeline, wire_start
 from plugins.search.steps import StudentWiring
 from plugins.vectors.capability import TeacherCapability
-from plugins.vectors.source import VectorTeacher
+from plugins.vectors.settings import VectorTeacher
 from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts
 from tests.components import tuning_job
 from tests.components.tuning_job import QUANTIZATION, WORDS, table
@@ -239,6 +239,48 @@ def test_job_trains_no_teacher_and_computes_vectors_once_for_all_seeds(job, tmp_
     settings = make_settings(given)
     with pytest.raises(InputError, match="a job whose students learn the vectors of another program has no teacher's"):
         Chain(settings, *wire_start(settings), 0).model()
+
+
+SIZES = [
+    {"name": "one", "student": {"layers": [0]}, "min_shares": {"teacher": 0.9}},
+    {"name": "table", "student": {"kind": "static"}, "distillation": {"epochs": 3.0}, "min_shares": {"one": 0.5}},
+]
+
+
+def test_sizes_learn_the_same_vectors_with_the_usual_training_of_their_kind(job, tmp_path):
+    tables = {**job, "seeds": 2, "distillation": {"learning_rate": 3e-4}, "teacher": {**job["teacher"], "sizes": SIZES}}
+    nodes = {node.name: node for node in build_pipeline(make_settings(tables), tmp_path).nodes}
+    for name in ("distill-one-1", "distill-table-1", "quantize-table-0"):
+        assert nodes[name].inputs["examples"].node.name == "embed_texts"
+    one, table = (nodes[f"distill-{name}-1"].values["distillation"] for name in ("one", "table"))
+    assert (one.learning_rate, one.seed) == (3e-4, nodes["distill-1"].values["distillation"].seed)
+    assert (table.learning_rate, table.epochs) == (1e-2, 3.0)
+    assert nodes["distill-one-0"].values["shape"].layers == (0,)
+    measured = nodes["measure_pairs"]
+    names = [f"export_model-{name}-{seed}" for name in ("one", "table") for seed in (0, 1)]
+    assert [handle.node.name for handle in measured.inputs["sizes"]] == names
+    limits = {"student": {"teacher": 0.0}, "one": {"teacher": 0.9}, "table": {"one": 0.5}}
+    assert (measured.values["names"], measured.values["limits"]) == (("one", "table"), limits)
+
+
+@pytest.mark.parametrize(
+    ("size", "more", "message"),
+    [
+        (
+            {"name": "teacher"},
+            {},
+            "teacher.sizes must have different names, none of them teacher or student, got 'teacher'",
+        ),
+        ({"min_shares": {"huge": 0.5}}, {}, "teacher.sizes.min_shares must name documents of ['teacher', 'student', "),
+        ({"distillation": {"epoch": 1}}, {}, "teacher.sizes, one: distillation has no key 'epoch'"),
+        ({"distillation": {"epochs": -1.0}}, {}, "teacher.sizes, one: distillation.epochs must be positive, got -1.0"),
+        ({}, {"pruning": {}}, "pruning must be left out with [[teacher.sizes]], which are not pruned"),
+        ({"student": {"kind": "statik"}}, {}, "teacher.sizes.0.student.kind must be one of ['static'], got 'statik'"),
+    ],
+)
+def test_refuses_sizes_that_no_step_could_make(job, size, more, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        make_settings({**job, **more, "teacher": {**job["teacher"], "sizes": [{**SIZES[0], **size}]}})
 
 
 @pytest.mark.parametrize(

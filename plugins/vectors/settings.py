@@ -1,0 +1,112 @@
+"""The table `[teacher]`: whose vectors a student learns, of which texts, and students of further sizes."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import pydantic
+
+from components.dsl.errors import InputError, table_errors
+from keras_bert.core.checks import check
+from keras_bert.core.validation import NonEmptyStr, Share, validated_dataclass
+from keras_bert.options.students import AnyStudent
+from keras_bert.options.tables import DistillationSettings
+from pipeline.settings.schema import Settings
+from plugins.vectors.source import Release, VectorTexts
+
+
+@validated_dataclass
+class Size:
+    """A further student of a job with `[teacher]`: it learns the same vectors, and its queries search their documents.
+
+    Attributes:
+        name: its name in the table of models and in the names of its steps.
+        student: how it differs from the checkpoint, as `[student]`; `kind` may be that of a plug-in.
+        distillation: the keys of `[distillation]` in which its training differs; a student of another kind than
+            `[student]` starts from the usual values of its kind.
+        min_shares: documents -> the least score of its queries on them, as a share of the teacher's score on its own:
+            those of the `teacher`, of the job's `student`, or of a size by its name.
+    """
+
+    name: Annotated[str, pydantic.StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+    student: AnyStudent
+    distillation: dict[str, Any] = dataclasses.field(default_factory=dict)
+    min_shares: dict[str, Share] = dataclasses.field(default_factory=dict)
+
+    def training(self, settings: Settings) -> DistillationSettings:
+        """The settings of its training.
+
+        Raises:
+            InputError: a key or a value of `distillation` is not one of the table.
+        """
+        assert settings.student is not None
+        is_same_kind = self.student.training == settings.student.training
+        usual = vars(settings.distillation) if is_same_kind else self.student.training
+        unknown = sorted(self.distillation.keys() - {field.name for field in dataclasses.fields(DistillationSettings)})
+        if unknown:
+            raise InputError(f"teacher.sizes, {self.name}: distillation has no key {unknown[0]!r}")
+        with table_errors(f"teacher.sizes, {self.name}: distillation"):
+            return DistillationSettings(**{**usual, **self.distillation})
+
+
+@validated_dataclass
+class VectorTeacher:
+    """The teacher of a student of an embedding or a retrieval: the student learns its vectors of texts.
+
+    Attributes:
+        path: a model of vectors, see `checkpoint.path`; it may be larger than the checkpoint and of another family.
+            Empty for the checkpoint itself, and beside `vectors` and `vector_file`.
+        texts: texts without labels: files or patterns as in `[unlabelled] path`, whose different lines are the texts.
+            Empty for the texts of the training rows.
+        text: the column of the text, where `texts` are tables.
+        vectors: the column of `texts` with the vectors that another program made: lists, in text files as JSON. Rows
+            without a vector are left out.
+        vector_file: instead of `vectors`, an `.npy` file with a vector for each row of `texts` (rows, width).
+        space: in place of `path`: a version that was pushed earlier, as `runs/pushed/NAME/3`. The student is trained
+            into its space, so that its queries find documents that the version embedded.
+        sizes: further students that learn the same vectors, such as a static table beside encoders of some layers.
+        min_share: the least score of the shipped file's queries on the teacher's documents, as a share of the teacher's
+            score, in the metric of the task; a file below it is not pushed. 0 for no limit.
+    """
+
+    path: str = ""
+    texts: str = ""
+    text: NonEmptyStr = "text"
+    vectors: str = ""
+    vector_file: str = ""
+    space: str = ""
+    sizes: tuple[Size, ...] = ()
+    min_share: Share = 0.0
+
+    @pydantic.model_validator(mode="after")
+    def _check_uses(self) -> Self:
+        for field in ("vectors", "vector_file"):
+            value = getattr(self, field)
+            rule = "be left out without texts, the table that they belong to"
+            check("teacher", field, not value or bool(self.texts), rule, value)
+            rule = "be left out beside path, as the vectors of one teacher are learnt"
+            check("teacher", field, not value or not self.path, rule, value)
+        others = self.path or self.vectors or self.vector_file
+        rule = "be left out beside path, vectors and vector_file, as the vectors of one teacher are learnt"
+        check("teacher", "space", not (self.space and others), rule, self.space)
+        rule = "be left out where another program made the vectors, as it embeds no documents"
+        check("teacher", "sizes", not (self.sizes and self.has_vectors), rule, [size.name for size in self.sizes])
+        rule = "be 0 where another program made the vectors, as it embeds no documents"
+        check("teacher", "min_share", not (self.min_share and self.has_vectors), rule, self.min_share)
+        rule = "be left out beside vectors"
+        check("teacher", "vector_file", not (self.vectors and self.vector_file), rule, self.vector_file)
+        return self
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether another program made the vectors."""
+        return bool(self.vectors or self.vector_file)
+
+    @property
+    def release(self) -> "Release | None":
+        """The version whose space is learnt; None for another teacher."""
+        return Release(str(Path(self.space).absolute())) if self.space else None
+
+    def source(self) -> "VectorTexts":
+        """The texts, without the model."""
+        return VectorTexts(self.texts, self.text, self.vectors, self.vector_file)
