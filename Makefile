@@ -214,7 +214,7 @@ KOTLIN := build/kotlin
 LITERT_COMMIT := 145c7523ff08d5e57ab5c582141775eea47da9c7
 LITERT_READY := $(if $(LITERT),build/litert/.ready)
 test-kotlin: $(READY) $(KOTLIN)/.ready $(LITERT_READY) ## the tokenizers in Kotlin, and the example for Android (needs java and mvn), also against LiteRT with LITERT=https://github.com/google-ai-edge/LiteRT
-	$(if $(LITERT),LITERT=$(CURDIR)/build/litert) KOTLIN=$(CURDIR)/$(KOTLIN) $(BIN)/python -m pytest -m kotlin tests/clients/kotlin
+	$(if $(LITERT),LITERT=$(CURDIR)/build/litert) KOTLIN=$(CURDIR)/$(KOTLIN) $(BIN)/python -m pytest -m kotlin tests/clients/kotlin tests/plugins/static
 
 build/litert/.ready: Makefile
 	rm -rf build/litert && git init --quiet build/litert
@@ -231,7 +231,7 @@ $(KOTLIN)/.ready: tests/clients/kotlin/pom.xml
 
 test-swift: $(READY) ## the tokenizers in Swift, against the library's, and the example for iOS
 	@command -v swiftc >/dev/null || { echo "make test-swift needs swiftc" >&2; exit 1; }
-	$(BIN)/python -m pytest -m swift tests/clients/swift
+	$(BIN)/python -m pytest -m swift tests/clients/swift tests/plugins/static
 
 test-slurm: $(READY) ## a job whose steps srun starts, on a Slurm cluster on loopback (needs slurmctld, slurmd and munge, Debian's apt)
 	@PATH="$$PATH:/usr/sbin"; command -v slurmctld slurmd munged >/dev/null || { echo "make test-slurm needs slurmctld, slurmd and munge, of Debian's packages" >&2; exit 1; }

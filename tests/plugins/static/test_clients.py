@@ -1,8 +1,9 @@
-"""Static models without an interpreter: the header of C, and the page's JavaScript, equal to Python."""
+"""Static models without an interpreter: C, Kotlin, Swift and the page's JavaScript, equal to Python."""
 
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ import keras_bert
 from keras_bert.clients.page import write_tokenizers
 from keras_bert.export.inputs import ComparisonRows, ExportInputs
 from keras_bert.options.export import Export
-from plugins.static.c_header import HEADER, StaticC, StaticTable
 from plugins.static.models import build_static
+from plugins.static.targets import CLIENTS, HEADER, TABLE, StaticC, StaticFile, StaticTable
 from tests.keras_bert.clients.exported import export_folder
 from tests.keras_bert.recipes.test_texts import TEXTS, embedding
 
@@ -58,10 +59,7 @@ def test_the_header_of_c_gives_the_vectors_of_python(tmp_path, options):
     assert f'#define STATIC_MODEL_SPACE "{task.space}"' in (tmp_path / HEADER.name).read_text()
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", f"-I{(tmp_path / HEADER.name).parent}"]
     subprocess.run(["gcc", *flags, str(tmp_path / "main.c"), "-o", str(tmp_path / "main"), "-lm"], check=True)
-    special = task.tokenizer.special_ids
-    rows = task.encode(TEXTS)
-    encoded = [ids[mask == 1] for ids, mask in zip(rows["token_ids"], rows["padding_mask"], strict=True)]
-    encoded += [np.array([task.tokenizer.cls_id, task.tokenizer.sep_id]), np.array([len(special) + 100])]
+    encoded = [*encoded_texts(task), np.array([task.tokenizer.vocabulary_size])]
     given = "".join(f"{len(row)} {' '.join(map(str, row))}\n" for row in encoded)
     done = subprocess.run([str(tmp_path / "main")], input=given, capture_output=True, text=True, check=True)
     numbers = np.array([line.split() for line in done.stdout.splitlines()], "float64")
@@ -76,20 +74,62 @@ def test_the_header_of_c_gives_the_vectors_of_python(tmp_path, options):
     assert measured["least_cosine"] > 0.9999
 
 
+def encoded_texts(task):
+    """The ids of the texts, and those of a text without tokens."""
+    rows = task.encode(TEXTS)
+    ids = [row[mask == 1] for row, mask in zip(rows["token_ids"], rows["padding_mask"], strict=True)]
+    return [*ids, np.array([task.tokenizer.cls_id, task.tokenizer.sep_id])]
+
+
+def check_program(command, folder, options):
+    """Compares the vectors that a program prints with those of Python."""
+    task = static_task(**options)
+    StaticFile().write(ExportInputs(task, task.quantization, Export(), folder))
+    rows = encoded_texts(task)
+    lines = "".join(f"{' '.join(map(str, ids))}\n" for ids in rows)
+    program = [*command, str(folder / TABLE.name)]
+    done = subprocess.run(program, input=lines, capture_output=True, text=True, check=True)
+    space, *vectors = done.stdout.splitlines()
+    assert space == task.space
+    expected = np.stack([StaticTable.of(task).embed(ids) for ids in rows])
+    np.testing.assert_allclose(np.array([line.split() for line in vectors], "float64"), expected, atol=1e-6)
+
+
+OPTIONS = [{"normalize": False}, {"width": 10, "quantized": True}]
+
+
+@pytest.mark.kotlin
+def test_kotlin_gives_the_vectors_of_python(tmp_path):
+    from tests.clients.kotlin.compiler import compile_kotlin, program
+
+    classes = compile_kotlin([CLIENTS[0], Path(__file__).with_name("Embed.kt")], tmp_path / "classes")
+    for place, options in enumerate(OPTIONS):
+        check_program(program("EmbedKt", classes), tmp_path / str(place), options)
+
+
+@pytest.mark.swift
+def test_swift_gives_the_vectors_of_python(tmp_path):
+    sources = [str(CLIENTS[1]), str(Path(__file__).parent / "swift" / "main.swift")]
+    subprocess.run(["swiftc", "-O", "-warnings-as-errors", *sources, "-o", str(tmp_path / "main")], check=True)
+    for place, options in enumerate(OPTIONS):
+        check_program([str(tmp_path / "main")], tmp_path / str(place), options)
+
+
 def test_refuses_models_that_are_not_static(tmp_path):
-    with pytest.raises(ValueError, match="static_c cannot take this model: only static models have a header"):
+    with pytest.raises(ValueError, match="static_c cannot take this model: only static models have such a file"):
         StaticC().write(ExportInputs(embedding(), None, Export(), tmp_path))
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node")
-@pytest.mark.parametrize("options", [{"normalize": False}, {"width": 10, "quantized": True}])
+@pytest.mark.parametrize("options", OPTIONS)
 def test_the_code_of_the_page_gives_the_vectors_of_the_file(tmp_path, options):
     task = static_task(**options)
     folder = export_folder(task, tmp_path)
     write_tokenizers(folder)
     file = "model_float32.tflite"
     rows = json.dumps([{"text": text} for text in TEXTS])
-    command = ["node", "tests/clients/web/ask_page.mjs", str(folder), file]
+    script = Path(__file__).parents[2] / "clients" / "web" / "ask_page.mjs"
+    command = ["node", str(script), str(folder), file]
     done = subprocess.run(command, input=rows, capture_output=True, text=True, check=True)
     vectors = [row["answer"] for row in json.loads(done.stdout)]
     np.testing.assert_allclose(vectors, keras_bert.load(folder / file).predict(TEXTS), atol=1e-6)

@@ -1,5 +1,7 @@
-"""The export target `static_c`: a static model as one header of C, with int8 token vectors."""
+"""The export targets `static_c` and `static_table`: static models for programs without an interpreter."""
 
+import abc
+import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,28 +15,30 @@ from plugins.static.settings import Static
 Array = np.ndarray[Any, Any]
 
 HEADER = ExportedFile(
-    "c/static_model.h", "model", "int8 token vectors in a header of C, which needs no runtime", takes_ids=False
+    "static_c/static_model.h", "model", "int8 token vectors in a header of C, which needs no runtime", takes_ids=False
 )
-_CODE = Path(__file__).with_name("static_model.h")
+TABLE = ExportedFile(
+    "static_table/static_model.bin", "model", "int8 token vectors for `StaticModel.kt` and `.swift`", takes_ids=False
+)
+_HERE = Path(__file__).parent
+CLIENTS = (_HERE / "StaticModel.kt", _HERE / "StaticModel.swift")
 # The path of the range of token vectors in a quantized model, and what float32 leaves of whole numbers of steps.
 _TABLE_TAP, _ROUNDING = "token_embedding/output_tap", 1e-2
 _IN_A_LINE = 24
 
 
-class StaticC(ExportTarget):
-    """Writes a static model as a header of C: a table of int8, a factor a token, and a dense layer if there is one."""
+class StaticTarget(ExportTarget):
+    """The base class of files of static models that need no interpreter: one with the numbers of a `StaticTable`."""
 
-    name = "static_c"
     measured_by = "tflite"
     libraries = ("keras",)
-    written = (HEADER,)
 
     def find_obstacle(self, traits: ModelTraits) -> str | None:
         """See `ExportTarget`; whether a model has segments is known where its graph is."""
         if traits.task not in (None, "embedding", "retrieval"):
-            return f"a header has vectors of texts, and the task is {traits.task}"
+            return f"its file makes vectors of texts, and the task is {traits.task}"
         if traits.variant != "static" and traits.has_segments is not None:
-            return "only static models have a header, such as those of student.kind = 'static'"
+            return "only static models have such a file, as those of student.kind = 'static'"
         return None
 
     def write(self, source: ExportInputs) -> None:
@@ -43,13 +47,16 @@ class StaticC(ExportTarget):
 
         self.check(source.task, source.recipe)
         assert isinstance(source.task, Embedding)
-        path = source.folder / HEADER.name
+        path = source.folder / self.written[0].name
         path.parent.mkdir(parents=True)
-        constants = _constants(StaticTable.of(source.task), source.task.space)
-        path.write_text(_CODE.read_text(encoding="utf-8").replace("@CONSTANTS@", constants), encoding="utf-8")
+        path.write_bytes(self.content(StaticTable.of(source.task), source.task.space))
+
+    @abc.abstractmethod
+    def content(self, numbers: "StaticTable", space: str) -> bytes:
+        """The content of the file; `space` is the identifier of the space of the vectors."""
 
     def compare(self, source: ExportInputs, file: ExportedFile, sample: ComparisonRows) -> dict[str, Any]:
-        """See `ExportTarget`; the least cosine of the numbers of the header and the float model."""
+        """See `ExportTarget`; the least cosine of the vectors of the file and of the float model."""
         from keras_bert.tasks.embedding import cosine_similarity
 
         table, rows = StaticTable.of(source.task), sample.features
@@ -60,8 +67,41 @@ class StaticC(ExportTarget):
         return {"least_cosine": round(least, 6), "bytes": (source.folder / file.name).stat().st_size}
 
 
+class StaticC(StaticTarget):
+    """Writes a static model as a header of C: a table of int8, a factor a token, and a dense layer if there is one."""
+
+    name = "static_c"
+    written = (HEADER,)
+
+    def content(self, numbers: "StaticTable", space: str) -> bytes:
+        """The code of `static_model.h` with the numbers as constants."""
+        code = (_HERE / "static_model.h").read_text(encoding="utf-8")
+        return code.replace("@CONSTANTS@", _constants(numbers, space)).encode()
+
+
+class StaticFile(StaticTarget):
+    """Writes a static model as bytes, and the classes that read them: Kotlin and Swift."""
+
+    name = "static_table"
+    written = (TABLE,)
+
+    def write(self, source: ExportInputs) -> None:
+        """See `ExportTarget`."""
+        super().write(source)
+        for client in CLIENTS:
+            shutil.copyfile(client, (source.folder / TABLE.name).with_name(client.name))
+
+    def content(self, numbers: "StaticTable", space: str) -> bytes:
+        """Little-endian: sizes as int32, the space, ignored ids as int32, factors, projection as float32, int8 rows."""
+        flags = numbers.zero, numbers.projection is not None, numbers.is_normalized, len(numbers.ignored)
+        sizes = np.array([*numbers.table.shape, numbers.width, *flags], "<i4").tobytes()
+        floats = [numbers.factors] if numbers.projection is None else [numbers.factors, numbers.projection]
+        arrays = [np.array(numbers.ignored, "<i4"), *(array.astype("<f4") for array in floats), numbers.table]
+        return b"STATICV1" + sizes + space.encode("ascii") + b"".join(array.tobytes() for array in arrays)
+
+
 class StaticTable(NamedTuple):
-    """The numbers of the header: `table` int8 (tokens, columns), `factors` (tokens,), `projection` (columns, width)."""
+    """The numbers of a file: `table` int8 (tokens, columns), `factors` (tokens,), `projection` (columns, width)."""
 
     table: Array
     zero: int
@@ -94,8 +134,13 @@ class StaticTable(NamedTuple):
         factors = (np.ravel(step) * weights).astype("float32")
         return cls(integers, zero, factors, variant.ignored, projection, task.normalize)
 
+    @property
+    def width(self) -> int:
+        """The width of the vectors."""
+        return int((self.table if self.projection is None else self.projection).shape[1])
+
     def embed(self, ids: Array) -> Array:
-        """The vector of a text by its ids, as the header computes it."""
+        """The vector of a text by its ids, as the files compute it."""
         counted = ids[~np.isin(ids, self.ignored)]
         rows = (self.table[counted].astype("float32") - self.zero) * self.factors[counted, None]
         vector = rows.mean(axis=0) if len(rows) else np.ones(self.table.shape[1], "float32")
@@ -117,13 +162,12 @@ def _grid_of(task: Any, table: Array) -> tuple[float, int] | None:
 
 def _constants(numbers: StaticTable, space: str) -> str:
     tokens, columns = numbers.table.shape
-    width = columns if numbers.projection is None else numbers.projection.shape[1]
     lines = [
         "/* Vectors of another space cannot be compared with those of this model. */",
         f'#define STATIC_MODEL_SPACE "{space}"',
         f"#define STATIC_MODEL_TOKENS {tokens}",
         f"#define STATIC_MODEL_COLUMNS {columns}",
-        f"#define STATIC_MODEL_WIDTH {width}",
+        f"#define STATIC_MODEL_WIDTH {numbers.width}",
         f"#define STATIC_MODEL_ZERO ({numbers.zero})",
         f"#define STATIC_MODEL_IS_PROJECTED {int(numbers.projection is not None)}",
         f"#define STATIC_MODEL_IS_NORMALIZED {int(numbers.is_normalized)}",
