@@ -50,7 +50,8 @@ ENTRIES = [
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.group}-{entry.name}")
 def test_every_entry_point_has_its_object(entry):
-    assert callable(entry.load())
+    thing = entry.load()
+    assert callable(thing) or (entry.group.endswith(".family_formats") and isinstance(thing, tuple))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -64,10 +64,10 @@ def find_family_of(content: Mapping[str, Any], where: str) -> Family:
     """The family of the content of a `config.json`, see `find_family`."""
     if content.get("model_type") is None and set(KEYS.values()) - {"layer_norm_eps"} <= content.keys():
         return FAMILIES["bert"]  # files before transformers 2
-    if content.get("use_bidirectional_attention"):
+    marked = [family for family in FAMILIES.values() if family.marks and family.marks.items() <= content.items()]
+    if content.get("use_bidirectional_attention") and not marked:
         raise ValueError(f"{where}: model_type {content.get('model_type')!r} is not supported: {_OTHER_GRAPH}")
-    marked = (family for family in FAMILIES.values() if family.marks and family.marks.items() <= content.items())
-    return next(marked, None) or find_family(content.get("model_type"), where)
+    return marked[0] if marked else find_family(content.get("model_type"), where)
 
 
 def find_family(name: Any, where: str) -> Family:

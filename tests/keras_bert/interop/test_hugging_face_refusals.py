@@ -101,8 +101,8 @@ def test_no_weights(folder):
         ({"model_type": "gpt2"}, r"config\.json: model_type 'gpt2' is not supported: it is a decoder"),
         ({"model_type": None, "vocab_size": None}, "model_type must be a family of docs/families.md, got None"),
         (
-            {"model_type": "gemma3_text", "use_bidirectional_attention": True},
-            "'gemma3_text' is not .*: its graph is no",
+            {"model_type": "qwen3", "use_bidirectional_attention": True},
+            "'qwen3' is not .*: its graph is no",
         ),
         ({"hidden_act": "mish"}, "hidden_act must be one of .*'gelu_new'.*, got 'mish'"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type must be 'absolute', got 'relative_key'"),
