@@ -21,8 +21,10 @@ from rich.console import Console
 
 from benchmarks.harness.processes import watch
 from components.artifacts.evaluation import Evaluation, MeasuredModel, Metrics
+from components.artifacts.measurements import Latency
 from components.artifacts.standard import Model
 from components.evaluate import evaluate
+from components.measure_latency import measure_latency
 from components.scoring.blessing import STUDENT, TEACHER
 from pipeline.chains import Chain, enabled_stages
 from pipeline.job.files import Tables, make_settings, override_tables, read_tables
@@ -31,7 +33,6 @@ from pipeline.orchestrator.runner import RunResult, run_pipeline
 from pipeline.pipelines import add_rows, pipeline_of, wire_start
 from pipeline.settings.schema import Settings
 from pipeline.views.terminal import Terminal
-from plugins.compare.measure_latency import Latency, measure_latency
 
 # The steps whose minutes are those of a model.
 TRAININGS = {TEACHER: ("fine_tune", "fit_head"), STUDENT: ("distill",)}

@@ -56,11 +56,11 @@ def compare_command(options: SimpleNamespace, console: Console) -> int:
 
     All variants are scored on the same tasks and seeds. No students are trained, no model files are written.
     """
+    from pipeline.views.reports import write_report
     from pipeline.views.terminal import Terminal, write
     from plugins.compare.budget import Budget
     from plugins.compare.content import make_content
     from plugins.compare.loss_plot import draw_losses
-    from plugins.compare.reports import write_report
     from plugins.compare.runs import prepare, train
     from plugins.compare.tables import comparison_table
     from plugins.compare.variants import load_variants
@@ -88,9 +88,10 @@ def compare_command(options: SimpleNamespace, console: Console) -> int:
 
 
 def _compare_stages(options: SimpleNamespace, console: Console) -> int:
+    from pipeline.views.pareto_plot import draw_front
+    from pipeline.views.reports import write_report
     from pipeline.views.terminal import Terminal, write
     from plugins.compare.ladder import find_rungs, run_ladder
-    from plugins.compare.reports import draw_front, write_report
     from plugins.compare.tables import ladder_table
 
     if len(options.settings) > 1:

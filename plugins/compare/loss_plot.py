@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.views.plot_style import COLORS, LOGARITHMIC_FROM, MARKERS, STYLE, set_ticks
-from plugins.compare.reports import save_figure
+from pipeline.views.reports import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from components.artifacts.evaluation import Evaluation
+from components.artifacts.measurements import Latency
 from components.artifacts.standard import Corpus, EdgeModel, Model, Vocabulary
 from components.dsl.component import Handle, Node
 from components.evaluate import evaluate
+from components.measure_latency import measure_latency
 from keras_bert.options.training import Training
 from pipeline.chains import Stage, wire_chains, wire_fine_tuning
 from pipeline.nodes import append_name, append_seed
@@ -25,7 +27,6 @@ from pipeline.pipelines import (
 )
 from pipeline.settings.schema import Settings, select_fields
 from plugins.compare.artifacts import StepCost
-from plugins.compare.measure_latency import Latency, measure_latency
 from plugins.compare.measure_step import measure_step
 
 

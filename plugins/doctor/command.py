@@ -25,8 +25,8 @@ def doctor_command(options: SimpleNamespace, console: Console) -> int:
     """
     from keras_bert.options.quantization import RECIPES
     from pipeline.orchestrator.runner import run_to_end
+    from pipeline.views.reports import write_report
     from pipeline.views.terminal import Terminal, write
-    from plugins.compare.reports import write_report
     from plugins.doctor.table import diagnosis_table, draw_gains
     from plugins.doctor.wiring import diagnosis_pipeline
 

@@ -7,11 +7,11 @@ from components.dsl.component import Input, Output, component
 from components.dsl.step_folders import report_progress
 from components.examples.registry import read_rows
 from components.scoring.base import choose_metric
+from components.scoring.latency import measure_file
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
-from plugins.compare.measure_latency import measure_file
 from plugins.doctor.artifacts import Diagnosis, DiagnosisReport
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.views.plot_style import COLORS, STYLE
+from pipeline.views.reports import save_figure
 from pipeline.views.tables import Table
-from plugins.compare.reports import save_figure
 
 Content = Mapping[str, Any]
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from components.dsl.artifact import as_plain
 from pipeline.job.files import Tables, merge_tables
 from pipeline.settings.toml_text import format_key, format_pair
-from plugins.compare.reports import draw_front, write_report
+from pipeline.views.pareto_plot import draw_front
+from pipeline.views.reports import write_report
 from plugins.search.results import AnyResult, StudentResult
 from plugins.search.space import apply_values
 from plugins.search.tables import render_search

@@ -3,15 +3,16 @@
 import dataclasses
 from typing import TYPE_CHECKING
 
+from components.artifacts.measurements import FileFootprint, Latency
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import input_errors
 from components.dsl.step_folders import report_progress
+from components.scoring.latency import measure_file
 from components.training.model_folder import read_model
 from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
 from keras_bert.options.compression import Student
 from keras_bert.options.quantization import Quantization
-from plugins.compare.measure_latency import FileFootprint, Latency, measure_file
 
 if TYPE_CHECKING:
     import keras

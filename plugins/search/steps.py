@@ -5,18 +5,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from components.artifacts.measurements import Latency
 from components.artifacts.standard import EdgeModel, Model, TaskExamples, Vocabulary
 from components.dsl.artifact import Artifact
 from components.dsl.component import Handle
 from components.dsl.errors import InputError
 from components.fit_vocabulary import fit_vocabulary
+from components.measure_latency import measure_latency
 from keras_bert.options.quantization import Quantization
 from pipeline.chains import Chain, Stage, enabled_stages
 from pipeline.nodes import TuningInputs, append_name, append_seed, seeded
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.pipelines import PushOutputs, add_evaluation_and_push, ingest_rows, pipeline_of, wire_start
 from pipeline.settings.schema import Settings, select_fields
-from plugins.compare.measure_latency import Latency, measure_latency
 from plugins.search.artifacts import SearchSpace, TrainingCost, Validation
 from plugins.search.candidates import Candidate, Grid
 from plugins.search.measure_distillation import measure_distillation

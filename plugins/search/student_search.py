@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from components.artifacts.evaluation import SeedScores
+from components.artifacts.measurements import FileFootprint
 from components.dsl.artifact import Artifact
 from components.dsl.component import Handle
 from components.objects.mirror import display_path
@@ -18,7 +19,6 @@ from pipeline.orchestrator.runner import RunFailedError, RunResult
 from pipeline.pipelines import pipeline_of
 from pipeline.settings.schema import Settings
 from pipeline.views.pareto_plot import front_of
-from plugins.compare.measure_latency import FileFootprint
 from plugins.search.budget import SearchBudget
 from plugins.search.candidates import Candidate, Grid
 from plugins.search.front import select_distant, select_maximal_fitting, select_uncontained

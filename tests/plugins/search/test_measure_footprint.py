@@ -2,6 +2,7 @@
 
 import pytest
 
+from components.artifacts.measurements import Latency
 from components.artifacts.standard import EdgeModel, Model
 from components.export_model import export_model
 from components.quantize import quantize
@@ -9,7 +10,6 @@ from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
 from keras_bert.options.compression import Student
 from keras_bert.options.export import Export
 from keras_bert.options.tables import QuantizationSettings
-from plugins.compare.measure_latency import Latency
 from plugins.search.measure_footprint import measure_footprint
 from tests.components.tuning_job import LENGTH, QUANTIZATION
 

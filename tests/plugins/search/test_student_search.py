@@ -2,11 +2,11 @@
 
 import pytest
 
+from components.artifacts.measurements import FileFootprint, Latency
 from components.dsl.errors import InputError
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunResult, StepResult
 from pipeline.pipelines import pipeline_of
-from plugins.compare.measure_latency import FileFootprint, Latency
 from plugins.search.artifacts import SearchSpace, TrainingCost, TrainingTimes, Validation, ValidationScore
 from plugins.search.budget import SearchBudget
 from plugins.search.limits import Limits
