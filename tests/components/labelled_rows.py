@@ -9,6 +9,10 @@ from components.examples.row_schema import RowSchema, infer_schema
 from components.examples.source_rows import list_fields
 from components.ingest_examples import ingest_examples
 from components.read_examples import read_examples
+from keras_bert.core.plugins import find_plugins
+
+# The tasks that are trained on rows, without those of plug-ins, which have tests of their own.
+CORE_TASKS = [task for task in TASK_ROWS if task not in find_plugins("task_rows")]
 
 
 def read_source_rows(folder: Path, source: Any, **settings: Any) -> LabelledRows:

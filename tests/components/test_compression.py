@@ -10,13 +10,12 @@ import tensorflow as tf
 
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.distill import distill
-from components.examples.registry import TASK_ROWS, read_rows
+from components.examples.registry import read_rows
 from components.export_model import export_model
 from components.fine_tune import fine_tune
 from components.prune import prune
 from components.quantize import quantize
 from components.scoring.registry import TASK_SCORING
-from keras_bert.core.plugins import find_plugins
 from keras_bert.export.bundle import load_exported
 from keras_bert.options.compression import Pruning, Student
 from keras_bert.options.export import Export
@@ -24,6 +23,7 @@ from keras_bert.options.quantization import RECIPES
 from keras_bert.options.tables import DistillationSettings, FineTuningSettings, PruningSettings, QuantizationSettings
 from keras_bert.options.training import Training
 from tests.components import tuning_job
+from tests.components.labelled_rows import CORE_TASKS
 from tests.components.tuning_job import table
 
 TRAINING = Training(steps=1, batch_size=8, learning_rate=1e-3, xla="off", precision="float32")
@@ -53,7 +53,7 @@ class Case(NamedTuple):
 
 CASES = [
     Case(task, [*SHAPES][(row + column) % len(SHAPES)], [*PRUNINGS][(row + 2 * column) % len(PRUNINGS)], numbers)
-    for row, task in enumerate(task for task in TASK_ROWS if task not in find_plugins("task_rows"))
+    for row, task in enumerate(CORE_TASKS)
     for column, numbers in enumerate(NUMBERS)
 ]
 # Outputs of tokens; tests/keras_bert/recipes has those of a row up to a file. `make test-long` tries all.
@@ -116,7 +116,7 @@ def eagerly(monkeypatch):
 
 def test_each_pair_of_settings_has_a_case():
     for first, second in itertools.combinations(range(4), 2):
-        options = [TASK_ROWS, SHAPES, PRUNINGS, NUMBERS]
+        options = [CORE_TASKS, SHAPES, PRUNINGS, NUMBERS]
         pairs = {(case[first], case[second]) for case in CASES}
         assert pairs == {*itertools.product(options[first], options[second])}
     assert {*CASES} > FEW

@@ -22,6 +22,7 @@ from keras_bert.options.training import Training
 from keras_bert.recipes.fit import tune_task
 from keras_bert.training.masks import Masks
 from tests.components import tuning_job
+from tests.components.labelled_rows import CORE_TASKS
 from tests.components.tuning_job import QUANTIZATION, Line, table
 from tests.samples import long_but
 
@@ -62,7 +63,7 @@ def assert_equal(made, artifact, examples):
         assert made.settings() == stored.settings()
 
 
-@pytest.mark.parametrize("name", long_but(["classification"], TASK_ROWS))
+@pytest.mark.parametrize("name", long_but(["classification"], CORE_TASKS))
 def test_every_task_is_fitted_distilled_pruned_quantized_and_exported(line, tmp_path, name):
     artifacts = line(name)
     examples = artifacts.examples
