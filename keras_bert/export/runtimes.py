@@ -95,7 +95,7 @@ class FixedLengthModel:
             raise ValueError(f"a row must have at most {self.max_length} tokens, got {tokens}")
         inputs = {name: np.zeros((1, length), np.int32) for name in row}
         for name, values in row.items():
-            inputs[name][0, :tokens] = np.maximum(values[:tokens], 0)
+            inputs[name][0, :tokens] = np.maximum(values[:tokens], 0) if name == "padding_mask" else values[:tokens]
         outputs = self._answer(length, inputs)
         return {name: value[0, :tokens] if self._is_per_token(name) else value[0] for name, value in outputs.items()}
 
