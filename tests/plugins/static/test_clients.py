@@ -13,7 +13,8 @@ from keras_bert.clients.page import write_tokenizers
 from keras_bert.export.inputs import ComparisonRows, ExportInputs
 from keras_bert.options.export import Export
 from plugins.static.models import build_static
-from plugins.static.targets import CLIENTS, HEADER, TABLE, StaticC, StaticFile, StaticTable
+from plugins.static.table import StaticTable
+from plugins.static.targets import CLIENTS, HEADER, TABLE, StaticC, StaticFile
 from tests.keras_bert.clients.exported import export_folder
 from tests.keras_bert.recipes.test_texts import TEXTS, embedding
 
