@@ -70,9 +70,9 @@ class LateInteraction(Retrieval):
     Args:
         model: a model as `build_late_interaction` returns it, or an exported file; for the tokenizer see `Task`.
         max_length: the most tokens of a passage, special tokens and the prefix included.
-        prompts: see `Embedding`.
         contrast: the fields of `Contrast`; None for the defaults with the scale 1.
         rules: the fields of `TokenRules`; None for the defaults, with queries no longer than the model's positions.
+        settings: those of `Embedding`, such as `prompts`.
 
     Raises:
         ValueError: see `Embedding`; a prefix is no token, or a query has more tokens than the model has positions.
@@ -89,25 +89,19 @@ class LateInteraction(Retrieval):
         tokenizer: BaseTokenizer,
         *,
         max_length: int = 180,
-        prompts: Mapping[str, str] | None = None,
         contrast: Mapping[str, Any] | None = None,
         rules: Mapping[str, Any] | None = None,
-        normalize: bool | None = None,
-        similarity_function: str = "dot",
-        **space: str,
+        **settings: Any,
     ) -> None:
         owner = type(self).__name__
-        super().__init__(
-            model,
-            tokenizer,
-            max_length=max_length,
-            prompts=prompts,
-            contrast={"scale": 1.0} if contrast is None else contrast,
-            normalize=normalize,
-            similarity_function="dot",
-            **space,
-        )
-        check(owner, "similarity_function", similarity_function == "dot", "be 'dot'", similarity_function)
+        settings = {
+            "similarity_function": "dot",
+            "contrast": {"scale": 1.0} if contrast is None else contrast,
+            **settings,
+        }
+        super().__init__(model, tokenizer, max_length=max_length, **settings)
+        function = self.similarity_function
+        check(owner, "similarity_function", function == "dot", "be 'dot'", function)
         for name in ("dimensions", "across_micro_batches"):
             value = getattr(self.contrast, name)
             check(owner, f"contrast.{name}", not value, "be left out for vectors of tokens", value)

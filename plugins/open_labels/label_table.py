@@ -8,7 +8,6 @@ of thousands of rows and of one example are compared fairly, and a label without
 
 import base64
 import dataclasses
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
@@ -16,6 +15,8 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 
 from keras_bert.core.checks import check
+from keras_bert.core.digests import digest
+from keras_bert.metrics.calibration import find_temperature, probabilities
 
 Array = np.ndarray[Any, Any]
 Source = Literal["rows", "examples", "name"]
@@ -26,7 +27,6 @@ Source = Literal["rows", "examples", "name"]
 _LEAST_VARIANCE = 0.05
 # Of the scores of rows with their own label, this share is above the threshold of "none of these".
 _ACCEPTED_SHARE = 0.95
-_TEMPERATURES = np.geomspace(0.1, 100.0, 61)
 
 
 class Label(NamedTuple):
@@ -107,8 +107,7 @@ class LabelSpace:
 
     def digest(self) -> str:
         """An identifier of the directions: sums of another space cannot be added."""
-        content = b"".join(np.ascontiguousarray(array).tobytes() for array in (self.center, self.axes, self.variances))
-        return hashlib.sha256(content).hexdigest()[:16]
+        return digest(array.tobytes() for array in (self.center, self.axes, self.variances))
 
 
 class LabelTable:
@@ -169,12 +168,11 @@ class LabelTable:
         noise = ((places - sides - offset) ** 2).mean() * len(names) / (len(names) - 1)
         sums = places * counts[:, None]
         scores = _scores_without_itself(space, space.project(vectors), numbers, sums, counts)
-        losses = [_cross_entropy(scores / temperature, numbers) for temperature in _TEMPERATURES]
         space = dataclasses.replace(
             space,
             name_offset=offset.astype("float32"),
             name_count=1.0 / max(float(noise), 1e-3),
-            temperature=float(_TEMPERATURES[int(np.argmin(losses))]),
+            temperature=find_temperature(scores, numbers) or 1.0,
             threshold=float(np.quantile(scores[np.arange(len(numbers)), numbers], 1 - _ACCEPTED_SHARE)),
         )
         counted = zip(names, sums.astype("float32"), counts.tolist(), strict=True)
@@ -198,12 +196,12 @@ class LabelTable:
         """Vectors (rows, width) -> the answer for each; a change from another thread is in all of them or in none."""
         labels = self._labels
         scores, names = self._score(labels, vectors), list(labels)
-        powers = np.exp((scores - scores.max(axis=1, keepdims=True)) / self.space.temperature)
+        shares = probabilities(scores, self.space.temperature)
         answers = []
         for row, best in enumerate(scores.argmax(axis=1)):
             score = float(scores[row, best])
             label = names[best] if score >= self.space.threshold else None
-            answers.append(LabelAnswer(label, float(1.0 / powers[row].sum()), score))
+            answers.append(LabelAnswer(label, float(shares[row, best]), score))
         return answers
 
     def _score(self, labels: Mapping[str, Label], vectors: Array) -> Array:
@@ -346,12 +344,6 @@ def _scores_without_itself(space: LabelSpace, places: Array, numbers: Array, sum
         rest = sums[number] - place, counts[number] - 1.0
         scores[row, number] = space.score(place[None], rest[0][None], np.array([rest[1]]))[0, 0]
     return scores
-
-
-def _cross_entropy(scores: Array, numbers: Array) -> float:
-    largest = scores.max(axis=1)
-    totals = largest + np.log(np.exp(scores - largest[:, None]).sum(axis=1))
-    return float((totals - scores[np.arange(len(numbers)), numbers]).mean())
 
 
 def _encode(array: Array, kind: str = "float32") -> str:

@@ -86,12 +86,12 @@ class Sparse(Retrieval):
 
     Args:
         model: a model as `build_sparse` returns it, or an exported file; for the tokenizer and max_length see `Task`.
-        prompts: see `Embedding`.
         contrast: the fields of `Contrast`; None for the defaults with the scale 1, as inner products have no bound.
         query_weights: the weight of each token of the vocabulary (vocabulary,). A query then has the weights of its
             tokens, and no model reads it (Geng et al. 2024); None for the model's vectors. Special tokens have none.
         query_flops: the factor of the queries' FLOPS (Paria et al. 2020) in the loss.
         passage_flops: the factor of the FLOPS of passages and negatives.
+        settings: those of `Embedding`, such as `prompts`.
 
     Raises:
         ValueError: see `Embedding`; there is not a weight for each token, or one is negative or not finite.
@@ -111,27 +111,21 @@ class Sparse(Retrieval):
         tokenizer: BaseTokenizer,
         *,
         max_length: int = 256,
-        prompts: Mapping[str, str] | None = None,
         contrast: Mapping[str, Any] | None = None,
         query_weights: Sequence[float] | None = None,
         query_flops: float = QUERY_FLOPS,
         passage_flops: float = PASSAGE_FLOPS,
-        normalize: bool | None = None,
-        similarity_function: str = "dot",
-        **space: str,
+        **settings: Any,
     ) -> None:
         owner = type(self).__name__
-        super().__init__(
-            model,
-            tokenizer,
-            max_length=max_length,
-            prompts=prompts,
-            contrast={"scale": 1.0} if contrast is None else contrast,
-            normalize=normalize,
-            similarity_function="dot",
-            **space,
-        )
-        check(owner, "similarity_function", similarity_function == "dot", "be 'dot'", similarity_function)
+        settings = {
+            "similarity_function": "dot",
+            "contrast": {"scale": 1.0} if contrast is None else contrast,
+            **settings,
+        }
+        super().__init__(model, tokenizer, max_length=max_length, **settings)
+        function = self.similarity_function
+        check(owner, "similarity_function", function == "dot", "be 'dot'", function)
         widths = list(self.contrast.dimensions)
         check(owner, "contrast.dimensions", not widths, "be left out, as terms have no order", widths)
         for name, factor in (("query_flops", query_flops), ("passage_flops", passage_flops)):
