@@ -50,8 +50,8 @@ class Capability(Generic[T]):
     def check_tables(self, table: T, settings: Settings) -> None:
         """Raises InputError where the other tables of a job, which has `[examples]`, do not go with the table."""
 
-    def check_rows(self, table: T, source: AnySource, splits: Mapping[str, Sequence[Any]]) -> None:
-        """Raises InputError where the rows of the examples do not suit the table."""
+    def check_rows(self, table: T, settings: Settings, splits: Mapping[str, Sequence[Any]]) -> None:
+        """Raises InputError where the rows of the examples, or files that the settings name, do not suit the table."""
 
     def count_texts(self, table: T, tuning: FineTuningSettings, rows: float) -> int | None:
         """The number of texts that pass through the training of a teacher on so many rows; None for the usual one."""

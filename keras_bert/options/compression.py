@@ -68,6 +68,9 @@ class Student:
     def check_job(self, settings: Any) -> None:
         """Raises InputError where the tables of a job do not suit a student of this kind."""
 
+    def check_files(self, settings: Any) -> None:
+        """Raises InputError where the files that a job names do not suit a student of this kind."""
+
     def build(self, teacher: Any, rows: Any) -> Any:
         """A student before its training, which has no layers of the teacher; None for an encoder of these sizes."""
         return None

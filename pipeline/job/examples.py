@@ -62,7 +62,7 @@ def check_examples(settings: Settings) -> list[str]:
             metric = choose_metric(settings.evaluation.metric, scoring, labels)
             check_test_rows(scoring, metric, complete["train"], complete["test"], labels)
     for capability, table in enabled_capabilities(settings):
-        capability.check_rows(table, source, splits)
+        capability.check_rows(table, settings, splits)
     if source.overlap == "error":
         check_overlap(splits, task, "in")
     if source.near_overlap == "error":

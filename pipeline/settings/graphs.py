@@ -50,6 +50,8 @@ def check_sizes(settings: Settings) -> None:
     most = checkpoint.size("max_length") if checkpoint else None
     if most is not None and settings.max_length > most:
         raise InputError(f"max_length must be at most {most}, the checkpoint's positions, got {settings.max_length}")
+    if student is not None:
+        student.check_files(settings)
     layers, heads, width, _ = graph
     if student is not None and layers is not None:
         chosen: Sequence[int] = student.layers or ()

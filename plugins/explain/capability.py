@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from components.dsl.errors import prefixed_errors
-from components.examples.source_rows import AnySource
 from components.sources.tagged_words import SentenceSource
 from pipeline.capability import Capability, Draw
+from pipeline.settings.schema import Settings
 from pipeline.views.tables import Table
 from plugins.explain.artifacts import Explanation
 from plugins.explain.head_figure import draw_heads
@@ -42,7 +42,7 @@ class ProbesCapability(Capability[SentenceSource]):
     title = "Reasons"
     paths = ("train", "validation", "test")
 
-    def check_rows(self, table: SentenceSource, source: AnySource, splits: Mapping[str, Sequence[Any]]) -> None:
+    def check_rows(self, table: SentenceSource, settings: Settings, splits: Mapping[str, Sequence[Any]]) -> None:
         with prefixed_errors("probes: "):
             table.check()
 

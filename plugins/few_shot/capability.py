@@ -80,9 +80,9 @@ class FewShotCapability(Capability[FewShot]):
                 rule = "be left out with [few_shot], whose head is fitted to labels alone"
                 raise InputError(f"{name}.probabilities must {rule}")
 
-    def check_rows(self, table: FewShot, source: AnySource, splits: Mapping[str, Sequence[Any]]) -> None:
-        if table.pairs:
-            check_pairable(TASK_ROWS[source.task], splits["train"])
+    def check_rows(self, table: FewShot, settings: Settings, splits: Mapping[str, Sequence[Any]]) -> None:
+        if table.pairs and settings.examples is not None:
+            check_pairable(TASK_ROWS[settings.examples.task], splits["train"])
 
     def count_texts(self, table: FewShot, tuning: FineTuningSettings, rows: float) -> int:
         """Number of texts that training reads: two per pair, 0 without pairs."""

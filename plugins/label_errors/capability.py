@@ -8,7 +8,6 @@ from components.artifacts.standard import LabelledRows, RowOrigins, TaskExamples
 from components.dsl.component import Handle, Node
 from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
-from components.examples.source_rows import AnySource
 from components.objects.mirror import display_path
 from components.scoring.registry import TASK_SCORING
 from components.sources.docstring_task import DocstringTask
@@ -60,8 +59,9 @@ class LabelErrorCapability(Capability[LabelErrorSearch]):
                 "label_errors must be left out beside unlabelled.probabilities, whose rows have no labels to correct"
             )
 
-    def check_rows(self, table: LabelErrorSearch, source: AnySource, splits: Mapping[str, Sequence[Any]]) -> None:
-        check_folds(splits["train"], TASK_ROWS[source.task], table.folds)
+    def check_rows(self, table: LabelErrorSearch, settings: Settings, splits: Mapping[str, Sequence[Any]]) -> None:
+        assert settings.examples is not None
+        check_folds(splits["train"], TASK_ROWS[settings.examples.task], table.folds)
 
     def count_teachers(self, table: LabelErrorSearch) -> int:
         """Each of the models learns from all rows except the rows of its fold."""

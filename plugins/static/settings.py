@@ -61,11 +61,10 @@ class StaticStudent(Student):
         return teacher
 
     def check_job(self, settings: Any) -> None:
-        """Raises InputError without `[teacher]`, with tables that suit no static model, and with too large a width."""
+        """Raises InputError without `[teacher]`, and with tables that suit no static model."""
         from components.dsl.errors import InputError
 
-        teacher, checkpoint = getattr(settings, "teacher", None), settings.checkpoint
-        if teacher is None:
+        if getattr(settings, "teacher", None) is None:
             raise InputError("student.kind must be left out without [teacher], as a static model learns vectors alone")
         if settings.pruning is not None:
             raise InputError(
@@ -74,6 +73,12 @@ class StaticStudent(Student):
             )
         if settings.quantization is not None and settings.quantization.float_layers:
             raise InputError("quantization.float_layers must be left out where student.kind is 'static'")
+
+    def check_files(self, settings: Any) -> None:
+        """Raises InputError where the width is above that of the checkpoint, if that is the teacher."""
+        from components.dsl.errors import InputError
+
+        teacher, checkpoint = settings.teacher, settings.checkpoint
         is_own = checkpoint is not None and not (teacher.path or teacher.has_vectors or teacher.space)
         full = checkpoint.size("hidden_size") if is_own else None
         if full is not None and self.width is not None and self.width > full:

@@ -9,7 +9,6 @@ from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.component import Handle
 from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
-from components.examples.source_rows import AnySource
 from components.import_checkpoint import import_checkpoint
 from components.scoring.blessing import STUDENT, TEACHER
 from components.training.tuning import HeadSettings
@@ -75,8 +74,10 @@ class TeacherCapability(Capability[VectorTeacher]):
             rule = "be set with [teacher]: the model of vectors whose layers the student starts from"
             raise InputError(f"checkpoint must {rule}")
 
-    def check_rows(self, table: VectorTeacher, source: AnySource, splits: Mapping[str, Sequence[Any]]) -> None:
+    def check_rows(self, table: VectorTeacher, settings: Settings, splits: Mapping[str, Sequence[Any]]) -> None:
         """Reads all texts and vectors; raises InputError if some cannot be used."""
+        for size in table.sizes:
+            size.student.check_files(settings.model_copy(update={"student": size.student}))
         if table.path:
             TeacherCheckpoint(table.path).check()
         if table.release is not None:

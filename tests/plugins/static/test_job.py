@@ -16,8 +16,10 @@ from keras_bert.options.export import Export
 from keras_bert.options.tables import DistillationSettings, QuantizationSettings
 from keras_bert.tasks.retrieval import Retrieval
 from pipeline.job.files import make_settings
+from pipeline.settings.graphs import check_sizes
 from plugins.static.models import distill_static
 from plugins.static.settings import StaticStudent
+from plugins.vectors.capability import TeacherCapability
 from plugins.vectors.settings import VectorTeacher
 from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts
 from tests.components import tuning_job
@@ -122,8 +124,14 @@ def test_refuses_tables_that_suit_no_static_student(job, change, message):
         make_settings(tables)
 
 
-def test_refuses_a_width_above_that_of_a_checkpoint(job, tmp_path):
+def test_refuses_a_width_above_that_of_a_checkpoint_which_is_read_with_the_data(job, tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "bert", "hidden_size": 384}')
-    tables = {**job, "checkpoint": {"path": str(tmp_path)}, "student": {"kind": "static", "width": 385}}
+    wide = {"kind": "static", "width": 385}
+    tables = {**job, "checkpoint": {"path": str(tmp_path)}, "student": wide}
     with pytest.raises(InputError, match=r"student.width must be at most 384, the width of the checkpoint, got 385"):
-        make_settings(tables)
+        check_sizes(make_settings(tables))
+    with_sizes = {**tables, "student": {"num_layers": 1}, "teacher": {"sizes": [{"name": "small", "student": wide}]}}
+    settings = make_settings(with_sizes)
+    check_sizes(settings)
+    with pytest.raises(InputError, match=r"student.width must be at most 384, the width of the checkpoint, got 385"):
+        TeacherCapability().check_rows(settings.teacher, settings, {})

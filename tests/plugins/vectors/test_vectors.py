@@ -306,7 +306,7 @@ def test_one_text_and_a_search_for_a_student_are_refused_before_any_step(job, tm
     settings = make_settings(job)
     capability = TeacherCapability()
     with pytest.raises(InputError, match=r"teacher.texts must hold at least two different texts, .* got 1"):
-        capability.check_rows(settings.teacher, settings.examples, {})
+        capability.check_rows(settings.teacher, settings, {})
     with pytest.raises(InputError, match="a search for a student must have a job whose teacher is fine-tuned"):
         StudentWiring(settings)
 
