@@ -9,6 +9,8 @@ from components.dsl.artifact import Artifact, RecordArtifact
 from keras_bert.core.folders import METRICS_FILE
 
 ANSWERS_FILE = "answers.json"
+# Size of a model -> its heading in tables.
+SIZES = {"megabytes": "MB", "download_megabytes": "MB deflated", "milliseconds": "ms"}
 
 
 class SeedScores(NamedTuple):
@@ -36,6 +38,7 @@ class MeasuredModel:
     Attributes:
         megabytes: the size of the file as it is pushed, with its records; None for baselines and for the version pushed
             before.
+        download_megabytes: the size of the same file after deflate, which users pay for; None for what is no file.
         milliseconds: the time of one answer on one thread; None likewise.
         trivial: whether it answers without reading the rows, such as always the majority class.
         baseline: whether it is a method without a language model, or the checkpoint without training.
@@ -44,8 +47,14 @@ class MeasuredModel:
     metrics: Mapping[str, SeedScores]
     megabytes: float | None = None
     milliseconds: float | None = None
+    download_megabytes: float | None = None
     trivial: bool = False
     baseline: bool = False
+
+    @property
+    def sizes(self) -> dict[str, float | None]:
+        """The sizes by name, in the order of the table's columns."""
+        return {name: getattr(self, name) for name in SIZES}
 
     def as_json(self) -> dict[str, Any]:
         """The row as it stands in `metrics.json`: without what it does not have."""

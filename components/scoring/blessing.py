@@ -24,7 +24,11 @@ BelowBaseline = Literal["warn", "refuse"]
 NOT_COMPARED = "not compared: "
 Points = Annotated[float, pydantic.Field(ge=0, le=100)]
 # Setting -> the column of the table that it limits.
-BUDGETS = {"max_megabytes": "megabytes", "max_milliseconds": "milliseconds"}
+BUDGETS = {
+    "max_megabytes": "megabytes",
+    "max_download_megabytes": "download_megabytes",
+    "max_milliseconds": "milliseconds",
+}
 
 # Correlations do not show that numbers are a thousand times too small; these do.
 _EXPLAINED, _ERROR = "r2", "rmse"
@@ -53,6 +57,7 @@ class Thresholds:
         below_baseline: what happens to a shipped file whose score is below a baseline's: it is not blessed (`refuse`),
             or there is a warning (`warn`). A file above it gets a warning if the difference is not significant.
         max_megabytes: maximum size of the shipped file in megabytes, as it is pushed; None for no limit.
+        max_download_megabytes: likewise of its size after deflate; None for no limit.
         max_milliseconds: maximum time in milliseconds of one answer of the shipped file, as the median of test rows on
             one thread; None for no limit.
         slice_columns: columns of the table of the examples; the rows of each value are scored separately. Rows are also
@@ -73,6 +78,7 @@ class Thresholds:
     min_share_of_teacher: Share = 0.0
     below_baseline: BelowBaseline = "refuse"
     max_megabytes: pydantic.PositiveFloat | None = None
+    max_download_megabytes: pydantic.PositiveFloat | None = None
     max_milliseconds: pydantic.PositiveFloat | None = None
     slice_columns: tuple[NonEmptyStr, ...] = ()
     min_slice_scores: dict[str, Points] = dataclasses.field(default_factory=dict)
@@ -136,6 +142,7 @@ def decide(
         budget = getattr(thresholds, setting)
         if budget is not None:
             size = getattr(rows[shipped], column)
+            size = math.nan if size is None else size  # of what is no file: not within the limit
             rule = f"must be at most evaluation.{setting} {budget:g}"
             verdicts.append((size <= budget, f"{shipped} {column} {size:.2f} {rule}"))
     verdicts += [*further, *judge_slices(slices, thresholds.min_slice_scores)]

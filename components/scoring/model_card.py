@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.artifacts.evaluation import MeasuredModel, Metrics, SeedScores
+from components.artifacts.evaluation import SIZES, MeasuredModel, Metrics, SeedScores
 from components.examples.overlap import describe_overlap
 from components.examples.registry import TASK_ROWS
 from components.scoring.base import IN_LABEL_UNITS
@@ -145,8 +145,8 @@ On {metrics.rows["test"]} test rows, {unit_of(names)}.{over} `{metrics.shipped}`
 {_describe_novelty(metrics, TASK_ROWS[task["task"]].plural_name)}
 Milliseconds are the median for one row on one thread of the machine that made the files.
 
-| model | {" | ".join(names)} | MB | ms |
-| --- |{" --- |" * (len(names) + 2)}
+| model | {" | ".join([*names, *SIZES.values()])} |
+| --- |{" --- |" * (len(names) + len(SIZES))}
 {table}
 {slices}{remarks}
 ## Limits
@@ -260,8 +260,8 @@ def calibration_lines(calibration: Mapping[str, Any]) -> list[str]:
 
 
 def format_row(model: MeasuredModel, names: Sequence[str]) -> list[str]:
-    """The cells of a row of the table: the scores of some metrics, megabytes and milliseconds."""
-    sizes = ("" if size is None else f"{size:.2f}" for size in (model.megabytes, model.milliseconds))
+    """The cells of a row of the table: the scores of some metrics, and the sizes."""
+    sizes = ("" if size is None else f"{size:.2f}" for size in model.sizes.values())
     return [*(format_score(model.metrics[name], name) for name in names), *sizes]
 
 

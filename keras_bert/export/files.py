@@ -2,6 +2,7 @@
 
 import dataclasses
 import shutil
+import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal
@@ -126,3 +127,14 @@ def copy_model(file: Path, folder: Path) -> Path:
 def count_bytes(file: Path) -> int:
     """The size of an exported model, see `list_parts`."""
     return sum(part.stat().st_size for part in list_parts(file))
+
+
+def count_download_bytes(file: Path) -> int:
+    """The size of an exported model after deflate (zlib, level 6), as servers and packages of apps send it."""
+    total = 0
+    for part in list_parts(file):
+        deflate = zlib.compressobj()
+        with part.open("rb") as stream:
+            total += sum(len(deflate.compress(block)) for block in iter(lambda: stream.read(1 << 20), b""))
+        total += len(deflate.flush())
+    return total

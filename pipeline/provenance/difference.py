@@ -53,7 +53,6 @@ def _pairs(one: Mapping[str, Any], other: Mapping[str, Any], *, equal_too: bool 
 
 
 def figures_of(model: MeasuredModel) -> dict[str, float]:
-    """The means of a model's metrics, and its megabytes and milliseconds if it has them."""
-    sizes = {"megabytes": model.megabytes, "milliseconds": model.milliseconds}
+    """The means of a model's metrics, and the sizes that it has."""
     means = {name: score.mean for name, score in model.metrics.items()}
-    return means | {name: size for name, size in sizes.items() if size is not None}
+    return means | {name: size for name, size in model.sizes.items() if size is not None}

@@ -4,6 +4,7 @@ import importlib.metadata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from components.artifacts.evaluation import SIZES
 from components.artifacts.pushed import Pushed
 from components.objects.mirror import display_path
 from components.scoring.stage_losses import describe_lost_share
@@ -102,7 +103,7 @@ def _model_headlines(scores: Scores) -> Iterator[tuple[str, str, str]]:
         _, lost = describe_lost_share(metrics.models, metric, teacher_score - score)
         explanation = f"which reaches {100 * teacher_score:.2f}{lost and f'; {lost}'}"
         yield "of the teacher", f"{100 * score / teacher_score:.1f} %", explanation
-    for key, unit in (("megabytes", "MB"), ("milliseconds", "ms")):
+    for key, unit in SIZES.items():
         size, before = getattr(model, key), getattr(teacher, key, None)
         if size is not None:
             yield unit, f"{size:.2f}", f"teacher {before:.2f}" if before is not None and shipped != "teacher" else ""

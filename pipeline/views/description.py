@@ -20,7 +20,7 @@ from keras_bert.core.folders import (
     temporary_folder,
 )
 from keras_bert.export.attachments import read_attachments
-from keras_bert.export.files import count_bytes
+from keras_bert.export.files import count_bytes, count_download_bytes
 from keras_bert.export.targets.registry import FILES
 from pipeline.views.tables import Table
 from pipeline.views.terminal import cells
@@ -58,6 +58,7 @@ def read_description(file: Path) -> dict[str, Any]:
     if TASK_FILE not in held:
         raise InputError(f"{file} must be a file that was pushed or exported here, found nothing in it that says so")
     content: dict[str, Any] = {"file": file.name, "bytes": count_bytes(file)}
+    content["download_bytes"] = count_download_bytes(file)
     if VOCABULARY_FILE in held:
         content["entries"] = held[VOCABULARY_FILE].count(b"\n")
     content |= attached
@@ -82,7 +83,8 @@ def show_description(content: Mapping[str, Any], console: Console) -> None:
 
 def _lines(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     task, export, metrics = content["task"], content["export"], content.get("metrics")
-    yield "file", f"{content['file']}, {content['bytes'] / 1e6:.2f} MB"
+    size, download = content["bytes"] / 1e6, content["download_bytes"] / 1e6
+    yield "file", f"{content['file']}, {size:.2f} MB, {download:.2f} MB deflated"
     yield "task", f"{task['task']}, up to {task['max_length']} tokens"
     labels = task.get("labels", [])
     if labels:

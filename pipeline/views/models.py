@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from components.artifacts.evaluation import Metrics
+from components.artifacts.evaluation import SIZES, Metrics
 from components.scoring.model_card import calibration_lines, format_row, remarks_of, unit_of
 from keras_bert.core.folders import MEDIAPIPE_FILE
 from keras_bert.export.targets.mediapipe import OTHER_IDS, describe_other_ids
@@ -50,7 +50,7 @@ def models_table(metrics: Metrics) -> Table:
     over = f"; mean ± standard deviation over {seeds} seeds" if seeds > 1 else ""
     unit = unit_of(names)
     basis = f"on {metrics.rows['test']} test rows, {unit}{over}; ms: the median for one row on one thread"
-    headings = ["model", *(name.replace("_", " ") for name in names), "MB", "ms"]
+    headings = ["model", *(name.replace("_", " ") for name in names), *SIZES.values()]
     return Table(headings, rows, [basis, *remarks_of(metrics)])
 
 

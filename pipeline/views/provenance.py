@@ -6,6 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.tree import Tree
 
+from components.artifacts.evaluation import SIZES
 from components.scoring.base import IN_LABEL_UNITS
 from pipeline.orchestrator.changes import Change
 from pipeline.orchestrator.observer import Estimate
@@ -128,7 +129,7 @@ def show_difference(difference: RunDifference, one: int, other: int, console: Co
     for model, figures in difference.scores.items():
         for figure, pair in figures.items():
             is_error = figure in IN_LABEL_UNITS
-            factor = 1 if is_error or figure in ("megabytes", "milliseconds") else 100
+            factor = 1 if is_error or figure in SIZES else 100
             form = ".4g" if is_error else ".2f"
             texts = [f"{factor * value:{form}}" if isinstance(value, float) else "" for value in pair]
             both = isinstance(pair.one, float) and isinstance(pair.other, float)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from keras_bert.export.files import count_bytes
+from keras_bert.export.files import count_bytes, count_download_bytes
 from keras_bert.export.runtimes import LENGTH, SIGNATURE, FixedLengthModel
 from plugins.coreml.mil import count_operations, read_functions, read_specification
 
@@ -38,4 +38,5 @@ def read_metadata(package: Path, file: Path) -> dict[str, Any]:
         operations = count_operations(file)
     except (KeyError, ValueError, StopIteration) as error:
         raise ValueError(f"{package} must be an .mlpackage that was exported here: {error}") from None
-    return {"file": package.name, "bytes": count_bytes(file), "task": task, "export": export, "operations": operations}
+    sizes = {"bytes": count_bytes(file), "download_bytes": count_download_bytes(file)}
+    return {"file": package.name, **sizes, "task": task, "export": export, "operations": operations}

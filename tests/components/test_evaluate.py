@@ -5,6 +5,7 @@ import os
 import shutil
 import statistics
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -133,10 +134,12 @@ def test_engines_that_files_were_compiled_for_are_asked(tmp_path, line, monkeypa
 def test_sizes_are_those_of_the_pushed_files(tmp_path, line):
     artifacts = line("classification")
     bare = artifacts.edge.file("model.tflite").stat().st_size / 1e6
-    thresholds = Thresholds(max_megabytes=bare + 0.0002)
+    thresholds = Thresholds(max_megabytes=bare + 0.0002, max_download_megabytes=0.0001)
     evaluation, decision = run(tmp_path, artifacts, edges=[artifacts.edge], thresholds=thresholds)
     (verdict,) = (reason for reason in decision["reasons"] if "max_megabytes" in reason)
     assert verdict.startswith("NO: "), "what is attached to a file counts"
+    (verdict,) = (reason for reason in decision["reasons"] if "max_download_megabytes" in reason)
+    assert verdict.startswith("NO: tflite int8 download_megabytes ")
     blessing, pushed = Blessing(tmp_path / "blessed"), Pushed(tmp_path / "pushed")
     blessing.path.mkdir()
     blessing.write(Decision(blessed=True, reasons=[]))
@@ -151,9 +154,11 @@ def test_sizes_are_those_of_the_pushed_files(tmp_path, line):
         name="reviews",
     )
     for name, file in (("tflite int8", "model.tflite"), ("onnx float32", "model.onnx")):
-        size = (tmp_path / "models/1" / file).stat().st_size
+        content = (tmp_path / "models/1" / file).read_bytes()
+        size, deflated = len(content), len(zlib.compress(content, 6))
         # The digest of the text of a pre-training, which this job has not, is counted.
         assert size <= 1e6 * evaluation["models"][name]["megabytes"] <= size + 120
+        assert 1e6 * evaluation["models"][name]["download_megabytes"] == pytest.approx(deflated, abs=120)
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_versions_are_numbered_and_hold_all_files(tmp_path):
     assert contents_of(version) == {"second"}
     card = (version / "README.md").read_text()
     assert "\n---\n# reviews, version 2\n" in card
-    assert "| tflite int8 | 90.00 | 1.50 | 0.25 |" in card
+    assert "| tflite int8 | 90.00 | 1.50 |  | 0.25 |" in card
     assert "- no `index.html`: there are no rules of its tokenizer for apps\n" in card
 
 

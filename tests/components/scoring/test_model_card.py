@@ -43,6 +43,7 @@ def metrics(**more):
         "tflite int8": {
             "metrics": {"accuracy": value(0.75), "macro_f1": value(0.7)},
             "megabytes": 1.5,
+            "download_megabytes": 1.25,
             "milliseconds": 0.091,
         },
     }
@@ -85,9 +86,9 @@ def test_the_card_holds_labels_lengths_and_every_row():
     assert card.startswith(
         "# reviews, version 3\n\nA BERT classifier of texts: bad, good. Inputs hold up to 64 tokens.\n"
     )
-    assert "| model | accuracy | macro_f1 | MB | ms |\n| --- | --- | --- | --- | --- |\n" in card
-    assert "| bag of n-grams | 70.00 | 65.00 |  |  |\n" in card
-    assert "| tflite int8 | 75.00 | 70.00 | 1.50 | 0.09 |\n" in card
+    assert "| model | accuracy | macro_f1 | MB | MB deflated | ms |\n| --- | --- | --- | --- | --- | --- |\n" in card
+    assert "| bag of n-grams | 70.00 | 65.00 |  |  |  |\n" in card
+    assert "| tflite int8 | 75.00 | 70.00 | 1.50 | 1.25 | 0.09 |\n" in card
     assert "any batch and any length up to 64 tokens" in card
     assert "On 12 test rows" in card
     assert "`logits`: float32 (batch, 2), one for each label." in card
@@ -156,7 +157,7 @@ def test_seeds_have_a_mean_and_a_deviation():
     seed_metrics = dataclasses.replace(seed_metrics, models={**seed_metrics.models, seed_metrics.shipped: shipped})
     card = render_model_card("reviews", 3, seed_metrics, TASK, RECIPE)
     assert "Scores are the mean and the standard deviation over 2 seeds." in card
-    assert "| tflite int8 | 75.00 ± 7.07 | 75.00 ± 7.07 | 1.50 | 0.09 |" in card
+    assert "| tflite int8 | 75.00 ± 7.07 | 75.00 ± 7.07 | 1.50 | 1.25 | 0.09 |" in card
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,11 @@ from tests.pipeline.report.made_up import SCRIPT, Root, answers, job, measured, 
 def test_what_is_measured_decided_and_answered(tmp_path):
     job(Root(tmp_path))
     (scores,) = read_scores(read_record(tmp_path))
-    assert scores.models.headings == ["model", "accuracy", "MB", "ms"]
-    assert scores.models.rows[1:] == [["teacher", "80.00", "4.00", "8.00"], ["tflite int8", "75.00", "1.00", "2.00"]]
+    assert scores.models.headings == ["model", "accuracy", "MB", "MB deflated", "ms"]
+    assert scores.models.rows[1:] == [
+        ["teacher", "80.00", "4.00", "", "8.00"],
+        ["tflite int8", "75.00", "1.00", "0.90", "2.00"],
+    ]
     assert scores.models.notes == ["on 4 test rows, x 100; ms: the median for one row on one thread"]
     assert (scores.blessed, scores.reasons) == (True, [(True, "good"), (False, "bad"), (None, "not compared: x")])
     assert list(scores.classes) == ["farm", "sea"]
@@ -62,6 +65,7 @@ def test_the_head_tells_what_is_shipped_beside_its_teacher(tmp_path):
             "which reaches 80.00; the loss is 17 % of the 30.00 points that the teacher adds over the majority class",
         ),
         ("MB", "1.00", "teacher 4.00"),
+        ("MB deflated", "0.90", ""),
         ("ms", "2.00", "teacher 8.00"),
     ]
 

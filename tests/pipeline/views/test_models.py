@@ -44,15 +44,15 @@ def test_a_row_a_model_with_what_it_takes(scores, score, over):
     lines = show(
         {
             "[majority]": {"metrics": {"macro_f1": spread(0.3333), "accuracy": spread(0.5)}, "trivial": True},
-            "tflite int8": {"metrics": metrics, "megabytes": 1.236, "milliseconds": 0.5},
+            "tflite int8": {"metrics": metrics, "megabytes": 1.236, "download_megabytes": 1.0, "milliseconds": 0.5},
             "pushed before": {"metrics": metrics},
         }
     )
-    assert headings(lines, "model") == ["model", "macro f1", "accuracy", "MB", "ms"]
+    assert headings(lines, "model") == ["model", "macro f1", "accuracy", "MB", "MB deflated", "ms"]
     assert cells(lines) == [
-        ["[majority]", "33.33", "50.00", "", ""],
-        ["tflite int8", score, score, "1.24", "0.50"],
-        ["pushed before", score, score, "", ""],
+        ["[majority]", "33.33", "50.00", "", "", ""],
+        ["tflite int8", score, score, "1.24", "1.00", "0.50"],
+        ["pushed before", score, score, "", "", ""],
         ["yes", "50.00", "100.00", "66.67", "3"],
     ]
     assert f"on 1200 test rows, x 100{over}; ms: the median for one row on one thread" in lines
