@@ -84,6 +84,9 @@ class TaskRows(abc.ABC, Generic[R]):
     has_vectors: ClassVar[bool] = False
     """Whether a model makes one vector as wide as its states of each text."""
 
+    imitates_states: ClassVar[bool] = True
+    """Whether a student may learn the states and the attention of its teacher, token by token."""
+
     @abc.abstractmethod
     def parse(self, record: Record) -> R:
         """The row of a record with `fields`."""

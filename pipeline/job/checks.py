@@ -10,7 +10,7 @@ from components.sources.questions import QuestionSource
 from components.sources.retrieval import RetrievalSource
 from components.sources.text import TextSource
 from keras_bert.families.deberta.settings import DeBERTa
-from keras_bert.options.compression import OF_EMBEDDINGS
+from keras_bert.options.compression import OF_EMBEDDINGS, OF_STATES
 from keras_bert.options.tables import DistillationSettings, QuantizationSettings, TrainingWithTeacher
 from pipeline.capabilities import CAPABILITIES, enabled_capabilities
 from pipeline.job.examples import check_examples
@@ -90,6 +90,10 @@ def check_tables(settings: Settings) -> None:
     check_teachers(settings)
     if settings.normalize is not None and not makes_vectors:
         raise InputError(f"normalize is only allowed for embedding and retrieval, got it for {task}")
+    for name in OF_STATES if task is not None and not TASK_ROWS[task].imitates_states else ():
+        weight = getattr(settings.distillation, name)
+        if weight:
+            raise InputError(f"distillation.{name} must be 0 for the task {task!r}, got {weight}")
     for name in OF_EMBEDDINGS:
         weight = getattr(settings.distillation, name)
         if weight and not makes_vectors:

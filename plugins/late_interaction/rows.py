@@ -28,7 +28,7 @@ class LateInteractionRows(RetrievalRows):
     """A query, its passages and its negatives, as of `retrieval`."""
 
     name = "late_interaction"
-    has_vectors = False
+    has_vectors = imitates_states = False
 
 
 class LateInteractionScoring(RetrievalScoring):

@@ -146,6 +146,15 @@ def test_refuses_folders_without_dense_layers(tmp_path):
         read_late_interaction(str(folder))
 
 
+def test_states_that_queries_and_passages_do_not_share_are_refused_before_any_step(tmp_path):
+    text = f"distillation.hidden_states = 1.0\nstudent.num_layers = 1\n{CHECKPOINT}{QUERIES_TABLE}"
+    load(tmp_path, text.replace("retrieval", "sparse"))
+    with pytest.raises(
+        InputError, match=r"^distillation.hidden_states must be 0 for the task 'late_interaction', got 1.0"
+    ):
+        load(tmp_path, text.replace("retrieval", "late_interaction"))
+
+
 @pytest.mark.parametrize("task", ["late_interaction", "sparse"])
 @pytest.mark.parametrize("table", ["hard_negatives = {}", "normalize = true", "page = {}", "export.dimension = 4"])
 def test_refuses_tables_of_one_vector_a_text(task, table, tmp_path):
