@@ -51,7 +51,7 @@ from components.scoring.slices import column_values, score_slices, slice_texts
 from components.scoring.stage_losses import Compare, describe_lost_share, describe_stage_losses
 from components.sources.pushed_version import PushedVersion
 from components.training.model_folder import FROZEN_HEAD_FILE, read_model
-from components.training.tuning import build_task
+from components.training.tuning import build_task, tune_task
 from keras_bert.core.folders import MODEL_FILE
 
 if TYPE_CHECKING:
@@ -244,7 +244,9 @@ def _find_starts(checkpoint: Model, teachers: Sequence[Model], examples: TaskExa
     def open_vectors() -> "Task":
         """The checkpoint's own similarity function, and the examples' maximum length."""
         task = read_model(checkpoint)
-        return build_task(task, description, similarity_function=getattr(task, "similarity_function", "cosine"))
+        task = build_task(task, description, similarity_function=getattr(task, "similarity_function", "cosine"))
+        tune_task(task, examples)
+        return task
 
     def open_frozen() -> "Task":
         head = teachers[0].file(FROZEN_HEAD_FILE)

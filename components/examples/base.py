@@ -81,6 +81,9 @@ class TaskRows(abc.ABC, Generic[R]):
     encodes_separately: ClassVar[bool] = False
     """Whether a model reads each text of a row by itself."""
 
+    compares_batches: ClassVar[bool] = False
+    """Whether the loss of a row depends on the other rows of its batch."""
+
     has_vectors: ClassVar[bool] = False
     """Whether a model makes one vector as wide as its states of each text."""
 
@@ -161,7 +164,7 @@ class TaskRows(abc.ABC, Generic[R]):
         return {"max_length": encoding.max_length}
 
     def tuning_columns(self, rows: Sequence[R]) -> tuple[Any, ...]:
-        """The arguments of `Task.tune` for validation rows; only read if the task `tunes`."""
+        """The arguments of `Task.tune` for rows of `Task.tuned_by`; only read if the task `tunes`."""
         return ()
 
     @abc.abstractmethod

@@ -65,7 +65,7 @@ class RetrievalRows(TaskRows[QueryRow]):
     name = "retrieval"
     fields = ("query", "passages", "negatives")
     plural_name = "queries"
-    encodes_separately = has_vectors = True
+    encodes_separately = has_vectors = compares_batches = True
 
     def answer_shape(self, labels: Sequence[str]) -> list[int]:
         return []

@@ -67,16 +67,16 @@ def apply_adaptation(task: "Task", adaptation: Adaptation | None) -> dict[str, f
 
 
 def tune_task(task: "Task", examples: TaskExamples) -> None:
-    """Tunes the settings of a trained task on validation rows, such as thresholds; see `Task.tune`."""
+    """Tunes the settings of a trained task, such as thresholds, on rows of `Task.tuned_by`; see `Task.tune`."""
     from keras_bert.recipes.fit import tune_task as tune
 
     if task.tunes:
-        tune(task, *TASK_ROWS[task.name].tuning_columns(read_rows(examples, "validation")))
+        tune(task, *TASK_ROWS[task.name].tuning_columns(read_rows(examples, task.tuned_by)))
 
 
 def count_tuning_rows(task: "Task", examples: TaskExamples) -> int:
     """The number of rows that `tune_task` will score."""
-    return int(examples.features()["counts"]["validation"]) if task.tunes else 0
+    return int(examples.features()["counts"][task.tuned_by]) if task.tunes else 0
 
 
 def find_class_weights(

@@ -110,8 +110,9 @@ def fit(
             before.clear()  # after an error the task has the best weights so far
         monitor, answers = ProgressBar(verbose, settings.validations), None if probabilities is None else distillation
         history = fit_task(task, head, source, settings, monitor, class_weights=weights, distillation=answers)
-        if validation_split and task.tunes:
-            tune_task(task, *(column[first:] for column in (*arguments, *([] if pairs is None else [pairs]))))
+        if task.tunes and (validation_split or task.tuned_by == "train"):
+            tuned = slice(first, None) if task.tuned_by == "validation" else slice(first)
+            tune_task(task, *(column[tuned] for column in (*arguments, *([] if pairs is None else [pairs]))))
     return History(history)
 
 

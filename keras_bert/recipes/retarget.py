@@ -62,7 +62,7 @@ def _why_new_head(initial: Task, kind: type[Task], settings: Mapping[str, Any]) 
         reason = "" if initial.scale == TargetScale() else "the head of the initial model has the scale of its numbers"
     elif type(initial) is not kind:
         reason = f"the initial model is one for {initial.name}"
-    elif not labels and not issubclass(kind, QuestionAnswering):
+    elif issubclass(kind, Embedding) or not (labels or issubclass(kind, QuestionAnswering)):
         reason = "numbers may have another unit than those of the initial model"
     else:
         is_same = sorted(labels) == sorted(initial_labels)

@@ -145,6 +145,9 @@ class Task(Adaptable, abc.ABC):
     tunes: bool = False
     """Whether `tune` has a setting to choose, such as a threshold."""
 
+    tuned_by: ClassVar[Literal["train", "validation"]] = "validation"
+    """The rows that `tune` reads."""
+
     labels: tuple[str, ...] = ()
     """The names of the labels, in the order of the logits; empty for tasks without labels."""
 

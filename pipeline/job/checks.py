@@ -159,10 +159,11 @@ def check_teachers(settings: Settings) -> None:
             raise InputError(f"distillation.{field.name} must {rule}, got {value!r}")
     if table.teachers == "seeds" and settings.seeds < 2:
         raise InputError("distillation.teachers must be 'own' where seeds is 1, got 'seeds'; set seeds to 2 or more")
+    if table.teachers == "seeds" and source is not None and TASK_ROWS[source.task].compares_batches:
+        rule = f"be 'own' for the task {source.task!r}, whose loss compares batches"
+        raise InputError(f"distillation.teachers must {rule}, got 'seeds'")
     if not isinstance(source, RetrievalSource):
         return
-    if table.teachers == "seeds":
-        raise InputError("distillation.teachers must be 'own' for the task 'retrieval', whose loss compares batches")
     if settings.reranker is not None and not source.negatives and settings.hard_negatives is None:
         raise InputError("reranker needs negatives to score, got none; set examples.negatives or [hard_negatives]")
     if source.has_teacher_answers and not source.negatives:

@@ -17,16 +17,16 @@ def check_contrast(settings: Settings) -> None:
     for name, is_allowed in {"contrast": has_passages, "hard_negatives": mines, "reranker": has_passages}.items():
         if task and not is_allowed and getattr(settings, name) is not None:
             raise InputError(f"{name} is only allowed for the task 'retrieval', got it for {task!r}")
-    if not isinstance(source, RetrievalSource):
+    if source is None or not TASK_ROWS[source.task].compares_batches:
         return
     if settings.teacher_labels is not None:
-        raise InputError("teacher_labels must be left out for the task 'retrieval', whose loss compares whole batches")
-    contrast = settings.contrast or Contrast()
-    if contrast.loss == "triplet" and not source.negatives:
+        raise InputError(f"teacher_labels must be left out for the task {task!r}, whose loss compares whole batches")
+    contrast, negatives = settings.contrast or Contrast(), getattr(source, "negatives", ())
+    if contrast.loss == "triplet" and not negatives:
         raise InputError("contrast.loss must be 'multiple_negatives' where examples.negatives is empty, got 'triplet'")
     tables = {name: getattr(settings, name) for name in ("fine_tuning", "distillation", "pruning", "quantization")}
     trainings = {name: table for name, table in tables.items() if table is not None}
-    if contrast.loss == "multiple_negatives" and not source.negatives:
+    if contrast.loss == "multiple_negatives" and not negatives:
         for name, training in trainings.items():
             # A query that is the only one in its batch, or its micro-batch, has no negatives.
             if (training.batch_size if contrast.across_micro_batches else training.micro_batch_size) < 2:

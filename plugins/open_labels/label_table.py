@@ -183,6 +183,10 @@ class LabelTable:
         """The labels in their order."""
         return tuple(self._labels)
 
+    def copy(self) -> Self:
+        """A table with the same labels, whose changes leave this one as it is; it has no change to undo."""
+        return type(self)(self.space, self._labels)
+
     def __getitem__(self, label: str) -> Label:
         """What is known of a label."""
         self._check_known(label)

@@ -10,32 +10,40 @@ import numpy as np
 from keras_bert.core.checks import check
 from keras_bert.data.schemas import SCHEMAS
 from keras_bert.tasks.answer_columns import ColumnType
-from keras_bert.tasks.base import Runtime, Task
+from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_columns, as_texts
 from keras_bert.tasks.embedding import Embedding
+from keras_bert.tasks.retrieval import Retrieval
 from plugins.open_labels.label_table import LabelAnswer, LabelTable
+from plugins.open_labels.pairs import draw_partners
 
 if TYPE_CHECKING:
     import keras
 
+    from keras_bert.objectives.base import TaskObjective
     from keras_bert.tokenizers.base import BaseTokenizer
 
 
-class OpenLabels(Embedding):
+class OpenLabels(Retrieval):
     """Labels of texts by a table that grows where the model runs; the model gives vectors, and never changes.
 
-    As an embedding it is distilled by texts alone, quantized and exported; a student has the table of its teacher.
+    `keras_bert.fit(task, texts, labels)` trains the vectors of texts with the same label to be alike, by the loss of
+    retrieval, and then fits the table to the training rows. As an embedding it is distilled by texts alone, quantized
+    and exported; a student has the table of its teacher.
 
     Args:
         model: a model as `build_embedder` returns it, or an exported file.
         tokenizer: the tokenizer with the model's vocabulary.
         label_table: the labels, as `LabelTable.as_json`; None before `fit_labels`.
         labels: the labels of the table, which files name; None for as in the table.
-        settings: those of `Embedding`.
+        settings: those of `Retrieval`.
     """
 
     name = "open_labels"
-    schema = SCHEMAS["classification"]
+    schema = SCHEMAS["retrieval"]
+    second_text = "unused"  # type: ignore[assignment]
+    tunes = True
+    tuned_by = "train"
 
     def __init__(
         self,
@@ -48,13 +56,14 @@ class OpenLabels(Embedding):
     ) -> None:
         super().__init__(model, tokenizer, **settings)
         self._table = None if label_table is None else LabelTable.from_json(label_table)
+        self._expected_labels = tuple(labels or ())
         rule = f"be those of label_table, {list(self.labels)}"
         check("OpenLabels", "labels", labels is None or tuple(labels) == self.labels, rule, labels)
 
     @property
     def labels(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The labels in their order."""
-        return () if self._table is None else self._table.labels
+        """The labels in their order; before `fit_labels` those that the table will have."""
+        return self._expected_labels if self._table is None else self._table.labels
 
     @property
     def table(self) -> LabelTable:
@@ -63,8 +72,19 @@ class OpenLabels(Embedding):
         assert self._table is not None
         return self._table
 
+    def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
+        """The loss of retrieval, where texts with the same label answer each other, with the weights of labels."""
+        from plugins.open_labels.objective import LabelPairObjective
+
+        self._check_trained_function()
+        return LabelPairObjective(self.contrast, class_weights)
+
+    def _settings_of(self, dimension: int) -> dict[str, Any]:
+        """Those of `Retrieval` without the table, which is one of vectors of another width."""
+        return {name: value for name, value in super()._settings_of(dimension).items() if name != "label_table"}
+
     def settings(self) -> dict[str, Any]:
-        """Those of an embedding, and the table."""
+        """Those of `Retrieval`, and the table."""
         return {**super().settings(), **({} if self._table is None else {"label_table": self._table.as_json()})}
 
     def fit_labels(self, texts: Sequence[str], labels: Sequence[str], descriptions: Mapping[str, str] = {}) -> None:
@@ -80,8 +100,29 @@ class OpenLabels(Embedding):
         """
         texts, labels = as_columns(texts=texts, labels=as_texts("labels", labels))
         names = sorted(set(labels))
-        name_vectors = self.predict([_name(label, descriptions.get(label, "")) for label in names])
-        self._table = LabelTable.fit(self.predict(texts), labels, names=names, name_vectors=name_vectors)
+        sides = self.name_vectors(names, descriptions)
+        self._table = LabelTable.fit(
+            self.predict(texts), labels, names=names, name_vectors=np.stack([sides[name] for name in names])
+        )
+
+    def name_vectors(self, labels: Sequence[str], descriptions: Mapping[str, str] = {}) -> dict[str, Array]:
+        """Label -> the vector (width,) of its name and description; underscores are spaces."""
+        vectors = self.predict([_name(label, descriptions.get(label, "")) for label in labels])
+        return dict(zip(labels, vectors, strict=True))
+
+    def tune(self, texts: Sequence[str], labels: Sequence[str]) -> None:
+        """Fits the table to the training rows, see `fit_labels`."""
+        self.fit_labels(texts, labels)
+
+    def examples(self, texts: Sequence[str], labels: Sequence[str]) -> tuple[Features, Array]:  # type: ignore[override]
+        """Arguments of `similarity.fit`: each text with another text of its label, see `Retrieval.examples`.
+
+        The labels are the index of the row's label (rows, 1) int32.
+        """
+        texts, labels = as_columns(texts=texts, labels=as_texts("labels", labels))
+        names = {name: number for number, name in enumerate(sorted(set(labels)))}
+        partners = [texts[row] for row in draw_partners(labels)]
+        return self._encode_sides(texts, partners), np.array([[names[label]] for label in labels], "int32")
 
     def add_label(self, label: str, texts: Sequence[str] = (), *, description: str = "") -> None:
         """Adds a label by examples; without any, by its name and description.
@@ -90,7 +131,7 @@ class OpenLabels(Embedding):
             ValueError: the label exists, or an example is empty.
         """
         vectors = self._examples(texts)
-        named = None if len(vectors) else self.predict([_name(label, description)])[0]
+        named = None if len(vectors) else self.name_vectors([label], {label: description})[label]
         self.table.add(label, vectors, named)
 
     def add_examples(self, label: str, texts: Sequence[str]) -> None:
@@ -145,5 +186,4 @@ def open_labels(task: Task, texts: Sequence[str], labels: Sequence[str], **optio
 
 
 def _name(label: str, description: str) -> str:
-    """The text of a label's name: underscores are spaces."""
     return " ".join(filter(None, [label.replace("_", " "), description]))

@@ -7,6 +7,7 @@ import pytest
 
 import keras_bert
 from keras_bert.tasks.classification import Classification
+from plugins.open_labels.pairs import draw_partners
 from plugins.open_labels.task import OpenLabels, open_labels
 from tests.keras_bert.recipes.test_texts import QUICK, TEXTS, TOKENIZER, embedding
 
@@ -39,6 +40,44 @@ def test_labels_grow_without_a_training(task):
     assert answers(task) == old
     for weight, values in zip(task.model.weights, before, strict=True):
         np.testing.assert_array_equal(weight, values)
+
+
+def test_fit_trains_the_encoder_on_pairs_and_fits_the_table_to_the_training_rows():
+    task = embedding(OpenLabels)
+    before = task.predict(TEXTS)
+    # The last rows choose the weights; the table does not learn from them.
+    task.fit(TEXTS, LABELS, validation_split=0.25, epochs=2, learning_rate=1e-2, **QUICK)
+    vectors, first = task.predict(TEXTS), len(TEXTS) - round(0.25 * len(TEXTS))
+    assert np.abs(vectors - before).max() > 1e-3
+    assert task.labels == tuple(sorted(set(LABELS[:first])))
+    again = open_labels(task, TEXTS[:first], LABELS[:first])
+    np.testing.assert_array_equal(again.table.scores(vectors), task.table.scores(vectors))
+
+
+def test_pairs_are_of_one_label_and_other_texts_of_it_are_no_negatives():
+    task = embedding(OpenLabels)
+    rows, names = task.training_rows(TEXTS, LABELS), sorted(set(LABELS))
+    assert [names[group] for group in rows["passage_group"]] == LABELS
+    assert rows["answer_groups"].tolist() == [[group] for group in rows["passage_group"]]
+    partners = [TEXTS[row] for row in draw_partners(LABELS)]
+    np.testing.assert_array_equal(
+        np.trim_zeros(rows["second_token_ids"][3]), np.trim_zeros(task.encode(partners[3:4])["token_ids"][0])
+    )
+    assert [text.split()[0] for text in partners] == LABELS
+    assert sorted(partners) == sorted(TEXTS)
+    losses = [task.objective(weights)(task.network(), rows, False)["loss"] for weights in (None, [1.0] * len(names))]
+    assert float(losses[0][0]) == pytest.approx(float(losses[1][0]))
+    weighted = task.objective([2.0] + [1.0] * (len(names) - 1)).weights(rows)["loss"]
+    assert float(weighted) == len(TEXTS) + LABELS.count(names[0])
+
+
+def test_narrower_vectors_have_no_table_of_wider_ones(task):
+    narrow = task.truncated(4)
+    with pytest.raises(ValueError, match=r"OpenLabels\.table must be fitted to rows first"):
+        narrow.classify(TEXTS)
+    narrow.fit_labels(TEXTS, LABELS)
+    assert narrow.labels == task.labels
+    assert task.predict(TEXTS).shape[1] > 4
 
 
 def test_a_saved_task_has_its_labels(task, tmp_path):
