@@ -8,43 +8,30 @@ of thousands of rows and of one example are compared fairly, and a label without
 
 import base64
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from keras_bert.core.checks import check
-from keras_bert.core.digests import digest
 from keras_bert.metrics.calibration import find_temperature, probabilities
+from plugins.open_labels.label_file import pack_export, pack_table, unpack_export, unpack_table
+from plugins.open_labels.label_space import (
+    BIAS_EXAMPLES,
+    Array,
+    Densities,
+    Label,
+    LabelSpace,
+    differences,
+    find_bias,
+    fit_space,
+    scores_without_itself,
+)
 
-Array = np.ndarray[Any, Any]
-Source = Literal["rows", "examples", "name"]
-
-# The least variance of labels' means, as a share of the variance within a label. No more directions than there are
-# labels show a larger one, and a label that is added may differ in another direction. From 0.01 to 0.2 the accuracy
-# varies by half a point (docs/log.md).
-_LEAST_VARIANCE = 0.05
 # Of the scores of rows with their own label, this share is above the threshold of "none of these".
 _ACCEPTED_SHARE = 0.95
-
-
-class Label(NamedTuple):
-    """What is known of a label.
-
-    Attributes:
-        sums: the sum of the projected vectors of its examples (width,) float32.
-        weight: the number of examples; that of a name is the number of examples that it is worth.
-        source: whether the first evidence was rows of the training, examples, or the name.
-        added: number of examples that were added after the training.
-        added_sums: the part of `sums` of these.
-    """
-
-    sums: Array
-    weight: float
-    source: Source
-    added: int
-    added_sums: Array
+# The share of rows of trained labels that may be lost to added labels, see `find_bias`.
+ALLOWED_LOSS = 0.005
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,52 +49,12 @@ class LabelAnswer:
     score: float
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class LabelSpace:
-    """The vectors of an encoder in directions without correlation, in units of the variance within a label.
+class _Scorer(NamedTuple):
+    """What scores texts: labels, their densities, and the biases (labels,) of those that were added."""
 
-    Attributes:
-        center: the mean of all labels (width,) float32.
-        axes: from vectors to directions (width, width) float32.
-        variances: the variance of labels' means in each direction (width,) float32.
-        name_offset: the mean difference of a label's mean and the vector of its name (width,) float32.
-        name_count: the number of examples that a name is worth.
-        temperature: divides scores before a softmax.
-        threshold: a text whose best score is below has none of the labels.
-    """
-
-    center: Array
-    axes: Array
-    variances: Array
-    name_offset: Array
-    name_count: float
-    temperature: float = 1.0
-    threshold: float = 0.0
-
-    def project(self, vectors: Array) -> Array:
-        """Vectors (rows, width) -> coordinates (rows, width) float64."""
-        check(
-            "LabelSpace", "vectors", vectors.shape[-1] == len(self.center), f"be {len(self.center)} wide", vectors.shape
-        )
-        return (vectors.astype("float64") - self.center) @ self.axes.astype("float64")
-
-    def score(self, coordinates: Array, sums: Array, counts: Array) -> Array:
-        """The logarithm of how much likelier each text is with a label than with a label without examples.
-
-        Coordinates (rows, width), sums (labels, width) and counts (labels,) -> (rows, labels) float64.
-        """
-        prior = self.variances.astype("float64")
-        shrinkage = prior / (counts[:, None] * prior + 1.0)
-        precisions = 1.0 / (1.0 + shrinkage)
-        means = shrinkage * sums
-        constants = 0.5 * (np.log(precisions) + np.log1p(prior) - precisions * means**2).sum(axis=1)
-        squares = coordinates**2
-        weights = 0.5 * (1.0 / (1.0 + prior) - precisions)
-        return squares @ weights.T + coordinates @ (precisions * means).T + constants
-
-    def digest(self) -> str:
-        """An identifier of the directions: sums of another space cannot be added."""
-        return digest(array.tobytes() for array in (self.center, self.axes, self.variances))
+    labels: Mapping[str, Label]
+    densities: Densities
+    biases: Array
 
 
 class LabelTable:
@@ -121,9 +68,18 @@ class LabelTable:
     def __init__(self, space: LabelSpace, labels: Mapping[str, Label]) -> None:
         self.space, self._labels = space, dict(labels)
         self._history: list[dict[str, Label]] = []
+        self._kept_scorer: _Scorer | None = None
 
     @classmethod
-    def fit(cls, vectors: Array, labels: Sequence[str], *, names: Sequence[str], name_vectors: Array) -> Self:
+    def fit(
+        cls,
+        vectors: Array,
+        labels: Sequence[str],
+        *,
+        names: Sequence[str],
+        name_vectors: Array,
+        allowed_loss: float = ALLOWED_LOSS,
+    ) -> Self:
         """The table of the labels of rows.
 
         The covariance within labels is shrunk (Ledoit and Wolf 2004). Temperature and threshold are chosen by the
@@ -134,47 +90,37 @@ class LabelTable:
             labels: the label of each row.
             names: the different labels, in the order of the table.
             name_vectors: the vectors of the labels' names (labels, width).
+            allowed_loss: the share of rows that may lose their label when labels are added, 0 to 1. Labels that are
+                left out in turn and added again find the bias with which it is so. 1 for no bias: added labels are
+                then answered more often, and trained labels less often.
 
         Raises:
             ValueError: there are fewer than two labels, or no label has two rows.
         """
-        from sklearn.covariance import ledoit_wolf
-
+        check("LabelTable", "allowed_loss", 0 <= allowed_loss <= 1, "be from 0 to 1", allowed_loss)
         numbers = np.array([names.index(label) for label in labels])
         counts = np.bincount(numbers, minlength=len(names))
         check("LabelTable", "labels", len(names) >= 2, "be at least two", list(names))
         check("LabelTable", "rows", counts.max() >= 2, "be at least two of one label", int(counts.max()))
         check("LabelTable", "rows", counts.min() >= 1, "be at least one of each label", names[int(counts.argmin())])
         vectors = vectors.astype("float64")
-        sums = np.zeros((len(names), vectors.shape[1]))
-        np.add.at(sums, numbers, vectors)
-        means = sums / counts[:, None]
-        center = means.mean(axis=0)
-        differences = (vectors - means[numbers])[counts[numbers] > 1]
-        check("LabelTable", "rows", bool(differences.any()), "differ within a label", "equal vectors")
-        within, _ = ledoit_wolf(differences, assume_centered=True)
-        values, basis = np.linalg.eigh(within)
-        whitening = basis / np.sqrt(values)
-        centered = (means - center) @ whitening
-        between = centered.T @ centered / (len(names) - 1) - np.eye(len(centered.T)) * (1.0 / counts).mean()
-        variances, rotation = np.linalg.eigh(between)
-        axes = (whitening @ rotation).astype("float16").astype("float32")
-        width, variances = len(center), np.maximum(variances, _LEAST_VARIANCE)
-        none = np.zeros(width, "float32")
-        space = LabelSpace(center.astype("float32"), axes, variances.astype("float32"), none, 1.0)
-        places, sides = space.project(means), space.project(name_vectors)
+        differs = bool(differences(vectors, numbers).any())
+        check("LabelTable", "rows", differs, "differ within a label", "equal vectors")
+        space, sums = fit_space(vectors, numbers)
+        places, sides = sums / counts[:, None], space.project(name_vectors)
         offset = (places - sides).mean(axis=0)
         # What is left of the difference is noise, as that of a mean of so many examples.
         noise = ((places - sides - offset) ** 2).mean() * len(names) / (len(names) - 1)
-        sums = places * counts[:, None]
-        scores = _scores_without_itself(space, space.project(vectors), numbers, sums, counts)
+        scores = scores_without_itself(space, space.project(vectors), numbers, sums, counts)
         space = dataclasses.replace(
             space,
             name_offset=offset.astype("float32"),
             name_count=1.0 / max(float(noise), 1e-3),
             temperature=find_temperature(scores, numbers) or 1.0,
             threshold=float(np.quantile(scores[np.arange(len(numbers)), numbers], 1 - _ACCEPTED_SHARE)),
+            added_bias=find_bias(vectors, numbers, allowed_loss) if allowed_loss < 1 else 0.0,
         )
+        none = np.zeros(len(space.center), "float32")
         counted = zip(names, sums.astype("float32"), counts.tolist(), strict=True)
         return cls(space, {name: Label(total, float(count), "rows", 0, none) for name, total, count in counted})
 
@@ -193,26 +139,37 @@ class LabelTable:
         return self._labels[label]
 
     def scores(self, vectors: Array) -> Array:
-        """Vectors (rows, width) -> scores (rows, labels) float64, see `LabelSpace.score`."""
-        return self._score(self._labels, vectors)
+        """Vectors (rows, width) -> what labels are chosen by (rows, labels) float64.
+
+        It is `LabelSpace.score` less `LabelSpace.added_bias` for labels that were added.
+        """
+        scorer = self._scorer()
+        return scorer.densities.score(self.space.project(vectors)) - scorer.biases
 
     def answer(self, vectors: Array) -> list[LabelAnswer]:
         """Vectors (rows, width) -> the answer for each; a change from another thread is in all of them or in none."""
-        labels = self._labels
-        scores, names = self._score(labels, vectors), list(labels)
-        shares = probabilities(scores, self.space.temperature)
+        scorer = self._scorer()
+        names, scores = list(scorer.labels), scorer.densities.score(self.space.project(vectors))
+        biased = scores - scorer.biases
+        shares = probabilities(biased, self.space.temperature)
         answers = []
-        for row, best in enumerate(scores.argmax(axis=1)):
+        for row, best in enumerate(biased.argmax(axis=1)):
             score = float(scores[row, best])
             label = names[best] if score >= self.space.threshold else None
             answers.append(LabelAnswer(label, float(shares[row, best]), score))
         return answers
 
-    def _score(self, labels: Mapping[str, Label], vectors: Array) -> Array:
-        check("LabelTable", "labels", bool(labels), "hold at least one label", 0)
-        sums = np.stack([label.sums for label in labels.values()]).astype("float64")
-        counts = np.array([label.weight for label in labels.values()])
-        return self.space.score(self.space.project(vectors), sums, counts)
+    def _scorer(self) -> _Scorer:
+        """That of the labels of this moment, which is kept until they change."""
+        scorer, labels = self._kept_scorer, self._labels
+        if scorer is None or scorer.labels is not labels:
+            check("LabelTable", "labels", bool(labels), "hold at least one label", 0)
+            sums = np.stack([label.sums for label in labels.values()]).astype("float64")
+            counts = np.array([label.weight for label in labels.values()])
+            faded = self.space.added_bias * np.minimum(1.0, BIAS_EXAMPLES / counts)
+            biases = np.where([label.source == "rows" for label in labels.values()], 0.0, faded)
+            scorer = self._kept_scorer = _Scorer(labels, self.space.densities(sums, counts), biases)
+        return scorer
 
     def add(self, label: str, vectors: Array, name_vector: Array | None = None) -> None:
         """Adds a label with the vectors of its examples (examples, width), which may be none beside `name_vector`.
@@ -262,70 +219,45 @@ class LabelTable:
         check("LabelTable", "undo", bool(self._history), "follow a change", "none")
         self._labels = self._history.pop()
 
-    def export(self) -> dict[str, Any]:
-        """The counts and sums of the examples that were added, as JSON values; no text can be read from them."""
-        added = {
-            name: {"count": label.added, "sums": _encode(label.added_sums)}
-            for name, label in self._labels.items()
-            if label.added
-        }
-        return {"space": self.space.digest(), "labels": added}
+    def export(self) -> bytes:
+        """The counts and sums of the examples that were added; no text can be read from them."""
+        return pack_export(self.space, self._labels)
 
-    def merge(self, exported: Mapping[str, Any]) -> None:
+    def merge(self, exported: bytes) -> None:
         """Adds what `export` of another table returned: one change, for new labels and for those that exist.
 
         Raises:
-            ValueError: the other table has another space.
+            ValueError: the other table has another space, or the bytes are damaged.
         """
-        ours, theirs = self.space.digest(), exported.get("space")
+        ours, (theirs, added) = self.space.digest(), unpack_export(exported)
         rule = f"be {ours}, the space of this table: sums of another encoder cannot be added"
         check("LabelTable", "space", theirs == ours, rule, theirs)
         labels, none = dict(self._labels), np.zeros(len(self.space.center), "float32")
-        for name, added in exported["labels"].items():
+        for name, (count, sums) in added.items():
             label = labels.get(name, Label(none, 0.0, "examples", 0, none))
-            labels[name] = _add(label, _decode(added["sums"]), int(added["count"]))
+            labels[name] = _add(label, sums, count)
         self._change(labels)
 
-    def as_json(self) -> dict[str, Any]:
-        """The table as JSON values; `from_json` reads them."""
-        space = {
-            name: _encode(value, "float16" if name == "axes" else "float32") if isinstance(value, np.ndarray) else value
-            for name, value in vars(self.space).items()
-        }
-        # A list, as the keys of objects have no order in files.
-        labels = [
-            {**label._asdict(), "label": name, "sums": _encode(label.sums), "added_sums": _encode(label.added_sums)}
-            for name, label in self._labels.items()
-        ]
-        return {"space": space, "labels": labels}
+    def as_bytes(self) -> bytes:
+        """The table as bytes, see `plugins.open_labels.label_file`; `from_bytes` reads them."""
+        return pack_table(self.space, self._labels)
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """The table of `as_json`; raises ValueError if it is damaged."""
+    def from_bytes(cls, content: bytes) -> Self:
+        """The table of `as_bytes`; raises ValueError if it is damaged."""
+        return cls(*unpack_table(content))
+
+    def as_text(self) -> str:
+        """`as_bytes` in base64, for the settings of a task."""
+        return base64.b64encode(self.as_bytes()).decode()
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """The table of `as_text`; raises ValueError if it is damaged."""
         try:
-            space, labels = dict(content["space"]), content["labels"]
-            width = len(_decode(space["center"]))
-            arrays = {
-                name: _decode(value, "float16" if name == "axes" else "float32")
-                for name, value in space.items()
-                if isinstance(value, str)
-            }
-            arrays["axes"] = arrays["axes"].reshape(width, width)
-            read = {
-                label["label"]: Label(
-                    _decode(label["sums"]),
-                    label["weight"],
-                    label["source"],
-                    label["added"],
-                    _decode(label["added_sums"]),
-                )
-                for label in labels
-            }
-            return cls(LabelSpace(**{**space, **arrays}), read)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"label_table must be that of a saved task, got {json.dumps(content)[:60]}: {error}"
-            ) from None
+            return cls.from_bytes(base64.b64decode(text, validate=True))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"label_table must be that of a saved task, got {text!r:.60}: {error}") from None
 
     def _change(self, labels: dict[str, Label]) -> None:
         self._history.append(self._labels)
@@ -339,20 +271,3 @@ def _add(label: Label, sums: Array, count: int) -> Label:
     """A label with further examples, whose projected vectors have this sum."""
     total, added = (np.asarray(array + sums, "float32") for array in (label.sums, label.added_sums))
     return label._replace(sums=total, added_sums=added, weight=label.weight + count, added=label.added + count)
-
-
-def _scores_without_itself(space: LabelSpace, places: Array, numbers: Array, sums: Array, counts: Array) -> Array:
-    """The scores (rows, labels) of rows as if each were no example of its label."""
-    scores = space.score(places, sums, counts)
-    for row, (place, number) in enumerate(zip(places, numbers, strict=True)):
-        rest = sums[number] - place, counts[number] - 1.0
-        scores[row, number] = space.score(place[None], rest[0][None], np.array([rest[1]]))[0, 0]
-    return scores
-
-
-def _encode(array: Array, kind: str = "float32") -> str:
-    return base64.b64encode(array.astype(f"<{np.dtype(kind).str[1:]}").tobytes()).decode()
-
-
-def _decode(text: str, kind: str = "float32") -> Array:
-    return np.frombuffer(base64.b64decode(text, validate=True), np.dtype(kind).newbyteorder("<")).astype("float32")

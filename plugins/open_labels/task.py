@@ -14,7 +14,7 @@ from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_columns, as_texts
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tasks.retrieval import Retrieval
-from plugins.open_labels.label_table import LabelAnswer, LabelTable
+from plugins.open_labels.label_table import ALLOWED_LOSS, LabelAnswer, LabelTable
 from plugins.open_labels.pairs import draw_partners
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class OpenLabels(Retrieval):
     Args:
         model: a model as `build_embedder` returns it, or an exported file.
         tokenizer: the tokenizer with the model's vocabulary.
-        label_table: the labels, as `LabelTable.as_json`; None before `fit_labels`.
+        label_table: the labels, as `LabelTable.as_text`; None before `fit_labels`.
         labels: the labels of the table, which files name; None for as in the table.
         settings: those of `Retrieval`.
     """
@@ -50,12 +50,12 @@ class OpenLabels(Retrieval):
         model: keras.Model | Runtime,
         tokenizer: BaseTokenizer,
         *,
-        label_table: Mapping[str, Any] | None = None,
+        label_table: str | None = None,
         labels: Sequence[str] | None = None,
         **settings: Any,
     ) -> None:
         super().__init__(model, tokenizer, **settings)
-        self._table = None if label_table is None else LabelTable.from_json(label_table)
+        self._table = None if label_table is None else LabelTable.from_text(label_table)
         self._expected_labels = tuple(labels or ())
         rule = f"be those of label_table, {list(self.labels)}"
         check("OpenLabels", "labels", labels is None or tuple(labels) == self.labels, rule, labels)
@@ -85,15 +85,22 @@ class OpenLabels(Retrieval):
 
     def settings(self) -> dict[str, Any]:
         """Those of `Retrieval`, and the table."""
-        return {**super().settings(), **({} if self._table is None else {"label_table": self._table.as_json()})}
+        return {**super().settings(), **({} if self._table is None else {"label_table": self._table.as_text()})}
 
-    def fit_labels(self, texts: Sequence[str], labels: Sequence[str], descriptions: Mapping[str, str] = {}) -> None:
+    def fit_labels(
+        self,
+        texts: Sequence[str],
+        labels: Sequence[str],
+        descriptions: Mapping[str, str] = {},
+        allowed_loss: float = ALLOWED_LOSS,
+    ) -> None:
         """Fits the table to the vectors of rows, in place of the one that is there; the encoder stays as it is.
 
         Args:
             texts: the texts.
             labels: the label of each.
             descriptions: label -> a description; the name of a label is read with it, see `add_label`.
+            allowed_loss: the share of rows that may lose their label when labels are added, see `LabelTable.fit`.
 
         Raises:
             ValueError: there are fewer than two labels, or none has two rows.
@@ -102,7 +109,11 @@ class OpenLabels(Retrieval):
         names = sorted(set(labels))
         sides = self.name_vectors(names, descriptions)
         self._table = LabelTable.fit(
-            self.predict(texts), labels, names=names, name_vectors=np.stack([sides[name] for name in names])
+            self.predict(texts),
+            labels,
+            names=names,
+            name_vectors=np.stack([sides[name] for name in names]),
+            allowed_loss=allowed_loss,
         )
 
     def name_vectors(self, labels: Sequence[str], descriptions: Mapping[str, str] = {}) -> dict[str, Array]:
