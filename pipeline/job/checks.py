@@ -161,7 +161,7 @@ def check_teachers(settings: Settings) -> None:
         raise InputError("distillation.teachers must be 'own' where seeds is 1, got 'seeds'; set seeds to 2 or more")
     if table.teachers == "seeds" and source is not None and TASK_ROWS[source.task].compares_batches:
         rule = f"be 'own' for the task {source.task!r}, whose loss compares batches"
-        raise InputError(f"distillation.teachers must {rule}, got 'seeds'")
+        raise InputError(f"distillation.teachers must {rule}")
     if not isinstance(source, RetrievalSource):
         return
     if settings.reranker is not None and not source.negatives and settings.hard_negatives is None:
