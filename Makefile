@@ -44,9 +44,9 @@ SHORT_TESTS := tests/test_imports.py tests/test_package.py \
 	predict_answers_from_the_pushed_file)
 
 # Tests that take minutes, or need data or programs of others; targets of their own run them.
-SPECIAL := slow or long or accelerators or clients or servers or web or kotlin or swift or aarch64 or mlflow or transformers or search or s3 or gcs or prism or dask or slurm or orchestrators or image or workers
+SPECIAL := slow or long or accelerators or clients or servers or web or kotlin or swift or aarch64 or mlflow or transformers or search or s3 or gcs or prism or dask or slurm or orchestrators or image or workers or native
 
-.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-servers test-transformers test-mlflow test-search test-accelerators test-workers test-s3 test-gcs test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean test-slurm test-compile test-image
+.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-servers test-transformers test-mlflow test-search test-accelerators test-workers test-s3 test-gcs test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean test-slurm test-compile test-image test-native
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -232,6 +232,10 @@ $(KOTLIN)/.ready: tests/clients/kotlin/pom.xml
 test-swift: $(READY) ## the tokenizers in Swift, against the library's, and the example for iOS
 	@command -v swiftc >/dev/null || { echo "make test-swift needs swiftc" >&2; exit 1; }
 	$(BIN)/python -m pytest -m swift tests/clients/swift tests/plugins/static
+
+test-native: $(READY) ## tokenizers and answers in C++, C, Rust and C#, with sanitizers and a million fuzzed inputs (needs g++, rustc and mcs)
+	@for tool in g++ gcc rustc mcs mono; do command -v $$tool >/dev/null || { echo "make test-native needs $$tool" >&2; exit 1; }; done
+	$(BIN)/python -m pytest -m native tests/plugins/native
 
 test-slurm: $(READY) ## a job whose steps srun starts, on a Slurm cluster on loopback (needs slurmctld, slurmd and munge, Debian's apt)
 	@PATH="$$PATH:/usr/sbin"; command -v slurmctld slurmd munged >/dev/null || { echo "make test-slurm needs slurmctld, slurmd and munge, of Debian's packages" >&2; exit 1; }
