@@ -44,9 +44,9 @@ SHORT_TESTS := tests/test_imports.py tests/test_package.py \
 	predict_answers_from_the_pushed_file)
 
 # Tests that take minutes, or need data or programs of others; targets of their own run them.
-SPECIAL := slow or long or accelerators or clients or servers or web or kotlin or swift or aarch64 or mlflow or transformers or search or s3 or gcs or prism or dask or slurm or orchestrators or image or workers or native
+SPECIAL := slow or long or accelerators or clients or servers or web or kotlin or swift or processors or mlflow or transformers or search or s3 or gcs or prism or dask or slurm or orchestrators or image or workers or native
 
-.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-servers test-transformers test-mlflow test-search test-accelerators test-workers test-s3 test-gcs test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean test-slurm test-compile test-image test-native
+.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-servers test-transformers test-mlflow test-search test-accelerators test-workers test-s3 test-gcs test-prism test-dask test-web test-kotlin test-swift test-processors check docs wheel bench lock clean test-slurm test-compile test-image test-native
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -270,13 +270,11 @@ test-image: $(READY) $(IMAGE_READY) ## the Dockerfile's instructions in a folder
 	LINTERS=$(dir $(IMAGE_READY))bin $(BIN)/python -m pytest -m image tests/image
 
 AARCH64 := build/aarch64
-EMULATOR := qemu-aarch64 -cpu neoverse-n1 -E PYTHONPATH=$(CURDIR)/$(AARCH64)/site -L $(AARCH64)/sysroot
+test-processors: $(READY) $(AARCH64)/.ready ## the exported files on emulated processors of PCs and phones (needs qemu-user)
+	@command -v qemu-x86_64 qemu-aarch64 >/dev/null || { echo "make test-processors needs qemu-x86_64 and qemu-aarch64, of Debian's qemu-user" >&2; exit 1; }
+	$(BIN)/python -m pytest -m processors tests/plugins/processors
 
-test-aarch64: $(READY) $(AARCH64)/.ready ## the files for LiteRT on an emulated processor of phones
-	@command -v qemu-aarch64 >/dev/null || { echo "make test-aarch64 needs qemu-aarch64, of qemu-user" >&2; exit 1; }
-	AARCH64_PYTHON="$(EMULATOR) $(AARCH64)/sysroot/usr/bin/python3.11" $(BIN)/python -m pytest -m aarch64 tests/clients/aarch64
-
-$(AARCH64)/.ready: tests/clients/aarch64/make_root.sh requirements/main.lock $(LIBRARIES)
+$(AARCH64)/.ready: plugins/processors/make_aarch64.sh requirements/main.lock $(LIBRARIES)
 	$< $(AARCH64) $(BIN)/python requirements/main.lock
 
 test-web: $(READY) $(WEB_READY) ## the files in node and in a Chromium, with the packages of others: transformers.js and more

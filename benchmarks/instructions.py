@@ -2,9 +2,10 @@
 
     python -m benchmarks.instructions --layers 6 --hidden 384 --heads 12 --emulator "qemu-aarch64 -cpu neoverse-n1 ..."
 
-The emulator's command ends with an interpreter that has NumPy and LiteRT; `make -n test-aarch64` shows one. The
-instructions are counted by a plugin of QEMU, built here with `cc`: those of three answers less those of two. They are
-no times, but say what a processor is given to do. Weights are random.
+The emulator's command ends with an interpreter that has NumPy and LiteRT: `-E PYTHONPATH=.../site -L .../sysroot` and
+`.../sysroot/usr/bin/python3.11` of the folder that `plugins/processors/make_aarch64.sh` makes. The instructions are
+counted by a plugin of QEMU, built here with `cc`: those of three answers less those of two. They are no times, but say
+what a processor is given to do. Weights are random.
 """
 
 import argparse

@@ -120,9 +120,9 @@ def decide(
     score = points[shipped]
     floor = f"{shipped} {metric} {score:.2f} must be at least"
     verdicts = [(_reaches(score, thresholds.min_score), f"{floor} evaluation.min_score {thresholds.min_score:.2f}")]
-    verdicts += _judge_losses(rows, metric, shipped, thresholds, differences or {})
+    verdicts += judge_losses(rows, metric, shipped, thresholds, differences or {})
     for name, (references, model, of_engine) in (engines or {}).items():
-        verdicts += _judge_losses({**references, name: model}, metric, name, thresholds, of_engine)
+        verdicts += judge_losses({**references, name: model}, metric, name, thresholds, of_engine)
     share = thresholds.min_share_of_teacher
     if share:
         teacher = points.get(teacher_of(rows), math.nan)
@@ -196,7 +196,7 @@ def _reaches(score: float, floor: float) -> bool:
     return score >= floor - 1e-9
 
 
-def _judge_losses(
+def judge_losses(
     rows: Mapping[str, MeasuredModel], metric: str, shipped: str, thresholds: Thresholds, differences: Differences
 ) -> Iterator[tuple[bool, str]]:
     """Compares the shipped file with the float model that it was made from, and with the previous version."""

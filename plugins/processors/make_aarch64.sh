@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Makes a folder with Python 3.11 and LiteRT for aarch64, which an emulator in user mode runs:
+# Makes a folder with Python 3.11, LiteRT and ONNX Runtime for aarch64, which an emulator in user mode runs:
 #
-#     make_root.sh FOLDER PYTHON REQUIREMENTS
+#     make_aarch64.sh FOLDER PYTHON [REQUIREMENTS]
 #
 # On Debian 12 or Ubuntu with apt's lists for arm64; it needs no rights and installs nothing outside of FOLDER. PYTHON
-# fetches the wheels, in the versions and with the digests of REQUIREMENTS.
+# fetches the wheels, in the versions and with the digests of REQUIREMENTS, or in the versions that it has itself.
 set -euo pipefail
 
-folder=$(realpath -m "$1") python=$2 requirements=$(realpath "$3")
+folder=$(realpath -m "$1") python=$2 requirements=${3:+$(realpath "$3")}
 packages=(python3.11-minimal libpython3.11-minimal libpython3.11-stdlib libc6 libexpat1 zlib1g libgcc-s1 libstdc++6
   libffi8 libssl3 libbz2-1.0 liblzma5 libsqlite3-0 libuuid1 libcrypt1 libgomp1 libatomic1)
-wheels='ai-edge-litert|backports-strenum|flatbuffers|numpy|protobuf|tqdm|typing-extensions'
+wheels='ai-edge-litert|backports-strenum|flatbuffers|numpy|onnxruntime|packaging|protobuf|tqdm|typing-extensions'
 
 rm -rf "$folder"
 mkdir -p "$folder"/{apt/lists/partial,apt/cache/archives/partial,debs,sysroot,site}
@@ -20,13 +20,20 @@ apt=(apt-get -qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::
 "${apt[@]}" update
 (cd "$folder/debs" && "${apt[@]}" download "${packages[@]}")
 for deb in "$folder"/debs/*.deb; do dpkg --extract "$deb" "$folder/sysroot"; done
-awk -v wheels="^($wheels)==" '/^[^ ]/ { ours = $0 ~ wheels } ours' "$requirements" > "$folder/requirements.txt"
+if [ -n "$requirements" ]; then
+  awk -v wheels="^($wheels)==" '/^[^ ]/ { ours = $0 ~ wheels } ours' "$requirements" > "$folder/requirements.txt"
+  hashes=(--require-hashes)
+else
+  "$python" -m pip list --format=freeze | grep -E "^(${wheels//-/[-_.]})==" > "$folder/requirements.txt"
+  hashes=()
+fi
 platforms=(manylinux_2_17_aarch64 manylinux2014_aarch64 manylinux_2_27_aarch64 manylinux_2_28_aarch64)
 "$python" -m pip install --quiet --no-deps --only-binary=:all: "${platforms[@]/#/--platform=}" --python-version 3.11 \
-  --implementation cp --target "$folder/site" --require-hashes --requirement "$folder/requirements.txt"
+  --implementation cp --target "$folder/site" "${hashes[@]}" --requirement "$folder/requirements.txt"
 
 # LiteRT asks the system for caches, and those of the machine that emulates it are not such as an aarch64 has: it ends
-# with a fault. What lies in the root comes before what the machine has. One core as of a Neoverse N1.
+# with a fault. What lies in the root comes before what the machine has. One core as of a Neoverse N1;
+# emulators.py writes the cpuinfo of others.
 cpu="$folder/sysroot/sys/devices/system/cpu"
 mkdir -p "$cpu"/cpu0/cache/index{0,1,2,3} "$folder/sysroot/proc"
 for file in possible present online; do echo 0 > "$cpu/$file"; done

@@ -1,0 +1,1 @@
+"""Exported files on emulated processors: the table `[processors]` and the command `emulate`."""

@@ -1,0 +1,87 @@
+"""`emulate`: the outputs of exported files on emulated processors, beside those of this machine."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from components.dsl.errors import InputError
+from pipeline.commands.command import DONE, REFUSED, PathOrAddress, Verb
+from plugins.processors.emulators import AARCH64_FOLDER, DEFAULT_PROCESSORS, PROCESSORS, check_processor
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.base import Task
+
+
+@click.command(cls=Verb, goal="Use a model", example="emulate runs/pushed/reviews/1 --processor haswell")
+@click.argument(
+    "model", metavar="MODEL", type=PathOrAddress(), help="A pushed folder, or a .tflite or .onnx file of one."
+)
+@click.option(
+    "--processor",
+    "processors",
+    multiple=True,
+    type=click.Choice([*PROCESSORS]),
+    help=f"A processor; may be repeated. Default: {' and '.join(DEFAULT_PROCESSORS)}.",
+)
+@click.option(
+    "--max-difference",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.05,
+    show_default=True,
+    help="The largest difference of an output, as a share of its range.",
+)
+@click.option(
+    "--aarch64",
+    default=AARCH64_FOLDER,
+    show_default=True,
+    help="The folder of a Python for aarch64; an error names the command that makes one.",
+)
+def emulate_command(options: SimpleNamespace, console: Console) -> int:
+    """Compare the outputs of exported files on emulated processors with those of this machine.
+
+    A few texts of the library are answered. The exit status is 3 if one file differs by more than the limit.
+    """
+    from keras_bert.export.bundle import load_exported
+    from pipeline.views.tables import Table
+    from pipeline.views.terminal import native_logs_hidden
+    from plugins.processors.emulated import emulated
+    from plugins.processors.measure_processors import choose_files
+
+    processors = options.processors or DEFAULT_PROCESSORS
+    for processor in processors:
+        check_processor(processor, options.aarch64)
+    folder = options.model if options.model.is_dir() else options.model.parent
+    files = choose_files(folder, ()) if options.model.is_dir() else [options.model.name]
+    if Path(files[0]).suffix not in (".tflite", ".onnx"):
+        raise InputError(f"MODEL must be a folder, or a .tflite or .onnx file, got {options.model}")
+    cells, differs = [], False
+    with native_logs_hidden():
+        for file in files:
+            for processor in processors:
+                try:
+                    task = load_exported(folder / file)
+                except (OSError, ValueError) as error:
+                    raise InputError(f"MODEL must be a pushed model, got an error: {error}") from None
+                with emulated(task, folder / file, processor, options.aarch64) as emulator:
+                    _answer(task)
+                is_beyond = emulator.difference > options.max_difference
+                differs |= is_beyond
+                verdict = "differs" if is_beyond else "as here"
+                cells.append([file, processor, f"{100 * emulator.difference:.2g} %", verdict])
+    Table(["file", "processor", "largest difference", "verdict"], cells, justify="left").show(console)
+    return REFUSED if differs else DONE
+
+
+def _answer(task: "Task") -> None:
+    """Runs a file on the library's sample texts; in a batch each, as the ranges of some files are those of a batch."""
+    from keras_bert.export.sample_texts import SECONDS, TEXTS
+
+    seconds = SECONDS if task.second_text == "required" else [None] * len(TEXTS)
+    for text, second in zip(TEXTS, seconds, strict=True):
+        pair = None if second is None else [second]
+        task.model.predict_on_batch(
+            task.tokenizer.encode([text], pair, max_length=task.max_length, pad_to_longest=True)
+        )
