@@ -95,6 +95,7 @@ def push(
     """
     from keras_bert.clients.golden import add_calibrated_answers, drop_absent_files
     from keras_bert.clients.page import PageScore, find_page_obstacle, write_page, write_tokenizers
+    from keras_bert.clients.self_test import write_self_test
 
     decision = blessing.read()
     if not decision.blessed:
@@ -122,6 +123,7 @@ def push(
         write_calibration(staging, read_calibration(staging / METRICS_FILE))
         drop_absent_files(staging)
         add_calibrated_answers(staging)
+        write_self_test(staging)
         write_tokenizers(staging)
         if obstacle := find_page_obstacle(staging):
             if page is not None:

@@ -21,6 +21,7 @@ _HOMES = {
     "Pruning": "keras_bert.options.compression",
     "Quantization": "keras_bert.options.quantization",
     "Student": "keras_bert.options.compression",
+    "check_file": "keras_bert.clients.self_test",
     "compile_task": "keras_bert.export.task_export",
     "distill": "keras_bert.in_memory.compress",
     "evaluate": "keras_bert.in_memory.fit",

@@ -158,7 +158,7 @@ def test_the_pushed_folder_is_complete(tiny):
     version = pushed(tiny)
     names = (
         "model.tflite model.onnx vocab.txt tokenizer.json task.json labels.json metrics.json export.json origin.json "
-        "schema.json golden.json characters.txt tokenizers index.html README.md"
+        "schema.json golden.json self_test.json characters.txt tokenizers index.html README.md"
     )
     assert {file.name for file in version.iterdir()} == set(names.split())
     assert json.loads((version / "labels.json").read_text()) == ["farm", "sea"]

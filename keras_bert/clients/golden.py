@@ -91,7 +91,7 @@ def _golden(task: Task, tasks: Mapping[ExportedFile, Task], text: str, second: s
         "offsets": [list(place) for place in zip(starts.to_list()[0], ends.to_list()[0], strict=True)],
         **{name: values[0].tolist() for name, values in _encode(task, text, second).items()},
         "outputs": {
-            file.name: np.round(_predict_outputs(file_task, text, second).astype("float64"), _DIGITS).tolist()
+            file.name: np.round(predict_outputs(file_task, text, second).astype("float64"), _DIGITS).tolist()
             for file, file_task in tasks.items()
             if second is None or file.takes_pairs
         },
@@ -105,13 +105,18 @@ def _encode(task: Task, text: str, second: str | None) -> dict[str, Array]:
     return {name: np.asarray(values) for name, values in encoded.items()}
 
 
-def _predict_outputs(task: Task, text: str, second: str | None) -> Array:
+def predict_outputs(task: Task, text: str, second: str | None) -> Array:
     """Runs a file on one row; returns its output for the row, without padding."""
     batch = _encode(task, text, second)
     if isinstance(task.model, LogProbabilityClassifier):
         return task.model.predict_probabilities(batch)[0]  # as the file gives them
     output = task.model.predict_on_batch(batch)
     return np.asarray(output[task.output_name] if isinstance(output, dict) else output)[0]
+
+
+def flatten_output(output: Any) -> list[float]:
+    """The numbers of a golden output, rounded as there, one row of tokens after the other."""
+    return [float(number) for number in np.round(np.ravel(np.asarray(output, "float64")), _DIGITS)]
 
 
 def _answer(task: Task, text: str, second: str | None) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 import { areEntityTags, classify, classifyEach, cosine, embed, findAnswer, findEntities, measure, tagWords } from "./answers.js";
 import { SearchCorpus } from "./search.js";
+import { findFault } from "./self_test.js";
 import { TFLiteModel } from "./tflite.js";
 import { WordPiece as Tokenizer } from "./wordpiece.js";
 
 const PAUSE = 150; // milliseconds without a key before the model is asked
 const SHOWN = 8; // labels
 const RESULTS = 10; // of a search
+const LENIENCY = 4; // times the tolerance of the self-test: this page rounds otherwise than LiteRT
 
 const $ = (id) => document.getElementById(id);
 const about = JSON.parse($("about").textContent);
@@ -141,6 +143,13 @@ function example([text, second = ""]) {
   return button;
 }
 
+/** Says which part of the page is wrong, if one is. */
+async function check(bytes) {
+  const { model, tokenizer, settings } = student;
+  const parts = { bytes, labels: settings.labels, tokenizer, maxLength: settings.max_length, leniency: LENIENCY };
+  $("fault").textContent = await findFault(about.test, about.file, { ...parts, run: (row) => model.run(row).values });
+}
+
 function open() {
   if ($("texts")) {
     corpus = new SearchCorpus(JSON.parse($("texts").textContent), new Int8Array(bytesOf("codes").buffer), $("codes").dataset.space);
@@ -164,6 +173,7 @@ function open() {
     });
   }
   ask();
+  if (about.test) check(bytes);
 }
 
 // The page is drawn before the model is opened.

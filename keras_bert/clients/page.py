@@ -18,6 +18,7 @@ from keras_bert.core.folders import (
     GOLDEN_FILE,
     METRICS_FILE,
     PAGE_FILE,
+    SELF_TEST_FILE,
     SUBWORDS_FILE,
     TASK_FILE,
     TFLITE_FILE,
@@ -37,11 +38,13 @@ TOKENIZER_SOURCES = {
     CHARACTERS_FILE: ("WordPiece.kt", "WordPiece.swift", "wordpiece.js"),
     SUBWORDS_FILE: ("Subwords.kt", "Subwords.swift", "subwords.js"),
 }
+# Likewise for the self-test.
+_SELF_TEST_SOURCES = ("SelfTest.kt", "self_test.js")
 # The names of the tokenizers in these sources.
 _CLASSES = {CHARACTERS_FILE: "WordPiece", SUBWORDS_FILE: "Subwords"}
 # Each script after the ones that it imports; the tokenizer comes between both.
 _RUNTIME_SCRIPTS = ("flatbuffer.js", "integers.js", "operations.js", "tflite.js")
-_PAGE_SCRIPTS = ("answers.js", "search.js", "page.js")
+_PAGE_SCRIPTS = ("answers.js", "search.js", "self_test.js", "page.js")
 _PAGE_TASK = re.compile(r'^  ([a-z_]+): \["', re.MULTILINE)
 # Texts that the page offers.
 _EXAMPLES = 2
@@ -49,7 +52,7 @@ _OPERATION = re.compile(r'^  \d+: \["([A-Z0-9_]+)"', re.MULTILINE)
 
 
 def write_tokenizers(folder: Path) -> None:
-    """Writes the tokenizers' sources for apps and the rules that they read into the folder of a model.
+    """Writes the sources of the tokenizers and of the self-test for apps, and their rules, into the folder of a model.
 
     The rules are `characters.txt` of WordPiece, `subwords.txt` of byte-level BPE and unigram. Nothing is written if
     `find_copy_obstacle` has an obstacle for the tokenizer.
@@ -63,7 +66,7 @@ def write_tokenizers(folder: Path) -> None:
         rules, lines = SUBWORDS_FILE, subword_rules(EagerSubwords(options))
     (folder / rules).write_text(lines, encoding="utf-8")
     (folder / TOKENIZERS_FOLDER).mkdir(exist_ok=True)
-    for name in TOKENIZER_SOURCES[rules]:
+    for name in (*TOKENIZER_SOURCES[rules], *_SELF_TEST_SOURCES):
         (folder / TOKENIZERS_FOLDER / name).write_text(_read(name), encoding="utf-8")
 
 
@@ -103,7 +106,8 @@ def write_page(folder: Path, name: str, score: PageScore, corpus: SearchCorpus |
     """Writes `index.html` with a title; without a corpus the page of an embedding or a retrieval shows vectors.
 
     The folder has a `.tflite` file and its score, the task's settings, `vocab.txt`, the rules of its tokenizer,
-    `metrics.json`, which holds the calibration, and `golden.json`, of whose texts the page offers some.
+    `metrics.json`, which holds the calibration, and `golden.json`, of whose texts the page offers some. The page runs
+    the self-test of the folder, if it has one.
     """
     task = json.loads((folder / TASK_FILE).read_text(encoding="utf-8"))
     if corpus is not None:
@@ -114,6 +118,9 @@ def write_page(folder: Path, name: str, score: PageScore, corpus: SearchCorpus |
     table = (folder / rules).read_text(encoding="utf-8")
     content = {"task": task, "pieces": pieces, "rules": table, **calibration._asdict()}
     content["examples"] = _choose_examples(json.loads((folder / GOLDEN_FILE).read_text(encoding="utf-8")), task)
+    if (folder / SELF_TEST_FILE).is_file():
+        content["test"] = json.loads((folder / SELF_TEST_FILE).read_text(encoding="utf-8"))
+    content["file"] = file.name
     fields = {
         "title": html.escape(name),
         "about": html.escape(_about(task, score, file, corpus)),

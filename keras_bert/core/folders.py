@@ -71,6 +71,7 @@ ACCELERATORS_FOLDER = "accelerators"
 COVERAGE_FILE = f"{ACCELERATORS_FOLDER}/coverage.json"
 # For apps: golden outputs, the rules of tokenizers, a page with the model, and tokenizers to copy.
 GOLDEN_FILE = "golden.json"
+SELF_TEST_FILE = "self_test.json"
 CHARACTERS_FILE = "characters.txt"
 SUBWORDS_FILE = "subwords.txt"
 PAGE_FILE = "index.html"

@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from pipeline.commands.command import DONE, PathOrAddress, Verb, json_option, refresh_option, refuse_options
+from pipeline.commands.command import DONE, REFUSED, PathOrAddress, Verb, json_option, refresh_option, refuse_options
 
 
 @click.command(cls=Verb, example="describe model.tflite model.onnx --time --length 32 --length 128")
@@ -63,20 +63,31 @@ from pipeline.commands.command import DONE, PathOrAddress, Verb, json_option, re
 def describe_command(options: SimpleNamespace, console: Console) -> int:
     """Show what model files say of themselves, or measure their time.
 
-    Each measurement runs in its own process. Memory is measured on Linux only.
+    A file of a pushed folder runs the self-test of the folder: the exit status is 3 if a part is wrong. Each
+    measurement runs in its own process. Memory is measured on Linux only.
     """
     if options.time:
         refuse_options(options, ["accelerators"], "with --time")
         return _measure(options, console)
-    from pipeline.views.description import accelerators_table, read_accelerators, read_description, show_description
+    from pipeline.views.description import (
+        accelerators_table,
+        read_accelerators,
+        read_description,
+        run_self_test,
+        show_description,
+    )
 
     if not options.accelerators:
         refuse_options(options, ["chip"], "without --accelerators")
     refuse_options(options, ["length", "threads", "answers", "operations", "adb"], "without --time")
     if options.json and len(options.files) > 1:
         raise InputError(f"FILE must be one file with --json, got {len(options.files)}")
+    status = DONE
     for file in options.files:
         content = read_description(file)
+        if tested := run_self_test(file):
+            content["self_test"] = tested
+            status = status if tested == "passes" else REFUSED
         covered = read_accelerators(file, options.chip) if options.accelerators else {}
         if covered:
             content["accelerators"] = covered
@@ -86,7 +97,7 @@ def describe_command(options: SimpleNamespace, console: Console) -> int:
         show_description(content, console)
         if covered:
             accelerators_table(covered).show(console)
-    return DONE
+    return status
 
 
 def _measure(options: SimpleNamespace, console: Console) -> int:

@@ -23,7 +23,7 @@ from keras_bert.export.attachments import read_attachments
 from keras_bert.export.files import count_bytes, count_download_bytes
 from keras_bert.export.targets.registry import FILES
 from pipeline.views.tables import Table
-from pipeline.views.terminal import cells
+from pipeline.views.terminal import cells, native_logs_hidden
 
 _READ = ("task", "export", "metrics", "origin")
 _ATTACHED = ", ".join(f"{name}.json" for name in _READ)
@@ -71,6 +71,20 @@ def read_description(file: Path) -> dict[str, Any]:
     return content
 
 
+def run_self_test(file: Path) -> str:
+    """Which part of a file's pushed folder is wrong, by its self-test: empty without one, "passes" if none is."""
+    from keras_bert.clients.self_test import check_file
+
+    try:
+        with native_logs_hidden():
+            check_file(file)
+    except FileNotFoundError:
+        return ""
+    except ValueError as error:
+        return str(error)
+    return "passes"
+
+
 def show_description(content: Mapping[str, Any], console: Console) -> None:
     """Prints a line for every known fact."""
     table = Grid(show_header=False)
@@ -105,6 +119,8 @@ def _lines(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "operations", ", ".join(f"{count} {kind}" for kind, count in content["operations"].items())
     if metrics:
         yield from _figures(Metrics.from_json(metrics))
+    if content.get("self_test"):
+        yield "self-test", content["self_test"]
     for name, version in export.get("libraries", {}).items():
         yield name, version
     for name, fingerprint in content.get("origin", {}).items():

@@ -40,6 +40,10 @@ def seal(artifact, files):
     return artifact
 
 
+# Of a golden row: the ids of its text, and of the model's input.
+TOKENS = {"pieces": [5], "token_ids": [2, 5, 3]}
+
+
 def edge_model(path, content="model"):
     files = dict.fromkeys(EDGE_FILES, content)
     files["labels.json"] = '["no", "yes"]'
@@ -49,7 +53,7 @@ def edge_model(path, content="model"):
     files["export.json"] = json.dumps(recipe)
     files["tokenizer.json"] = TOKENIZER
     outputs = {name: [0.5] for name in ("model.tflite", "model_float32.tflite", "model.onnx")}
-    files["golden.json"] = json.dumps([{"text": content, "outputs": outputs}])
+    files["golden.json"] = json.dumps([{"text": content, **TOKENS, "outputs": outputs}])
     # The float file is not pushed if there is an int8 file.
     files["model_float32.tflite"] = content
     return seal(EdgeModel(path), files)
@@ -367,4 +371,4 @@ def test_somebody_elses_folder_is_in_nobodys_way(tmp_path, monkeypatch):
 def test_golden_outputs_are_of_files_that_are_pushed(tmp_path):
     push_once(tmp_path, 1, edge_model(tmp_path / "a"))
     rows = json.loads((tmp_path / "models" / "1" / "golden.json").read_text())
-    assert rows == [{"text": "model", "outputs": {"model.tflite": [0.5], "model.onnx": [0.5]}}]
+    assert rows == [{"text": "model", **TOKENS, "outputs": {"model.tflite": [0.5], "model.onnx": [0.5]}}]

@@ -1,11 +1,15 @@
 """Files of all recipes and tasks on emulated processors, whose kernels are others than here."""
 
 import contextlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from components.dsl.errors import InputError
+from keras_bert.clients.golden import make_golden_rows, write_golden
+from keras_bert.clients.self_test import check_file, write_self_test
 from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.export.quantized import export_quantized
@@ -102,3 +106,23 @@ def test_an_illegal_instruction_is_one_line(tmp_path, monkeypatch):
         answering(tmp_path / "model.tflite", "cortex-a53") as (model, _),
     ):
         model(**rows)
+
+
+@pytest.mark.parametrize(("largest", "part"), [(127, "outputs"), (64, "none")])
+def test_the_self_test_of_a_folder_finds_a_processor_that_saturates(largest, part, tmp_path):
+    folder = write_folder(tmp_path, largest)
+    write_golden(folder, make_golden_rows(folder))
+    write_self_test(folder)
+    check_file(folder)
+    code = f"""
+from keras_bert.clients.self_test import SelfTestError, check_file
+
+try:
+    check_file({str(folder)!r})
+    print("none")
+except SelfTestError as error:
+    print(error.part)
+"""
+    command = ["qemu-x86_64", "-cpu", "Haswell", sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == part

@@ -1,0 +1,151 @@
+"""The self-test of a pushed folder: golden rows by which an app sees, as it starts, that all its parts are right."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from keras_bert.clients.golden import flatten_output, predict_outputs
+from keras_bert.core.folders import GOLDEN_FILE, LEVELS_ABOVE, SELF_TEST_FILE, TASK_FILE, read_json_file
+from keras_bert.export.bundle import load_exported
+from keras_bert.export.targets.registry import FILES
+
+# As a share of the range of a file's golden outputs. LiteRT and ONNX Runtime differ by up to 2 % from processor to
+# processor, a file that saturates by 13 % and more (docs/decisions/0048).
+_TOLERANCE = 0.05
+# Rows with outputs, the least tokens of one, and the numbers of an output that are kept.
+_ROWS, _FEWEST_TOKENS, _NUMBERS = 2, 8, 64
+# The blocks of a file that `hash_blocks` reads, in bytes. A training changes each of them.
+_BLOCKS, _BLOCK = 64, 64
+
+_Part = Literal["file", "labels", "tokenizer", "outputs"]
+
+
+class SelfTestError(ValueError):
+    """A part of a pushed model is wrong: its `file`, `labels`, `tokenizer` or `outputs`."""
+
+    def __init__(self, part: _Part, message: str) -> None:
+        super().__init__(message)
+        self.part = part
+
+
+def write_self_test(folder: Path) -> None:
+    """Writes `self_test.json` from the `golden.json` of a folder whose files do not change any more.
+
+    It has
+
+    - `files`: name -> `bytes`, the `hash` of `hash_blocks`, and the `tolerance` of an output;
+    - `labels`: the hash of the labels, joined by line ends;
+    - `rows`: golden rows. All have `text` with its `pieces`. Some have the model's inputs, `second` of a pair and
+      `outputs`, too: the first numbers of each file's output.
+    """
+    golden = json.loads((folder / GOLDEN_FILE).read_text(encoding="utf-8"))
+    task = json.loads((folder / TASK_FILE).read_text(encoding="utf-8"))
+    names = [file.name for file in FILES if file.takes_pairs and Path(file.name).suffix in (".tflite", ".onnx")]
+    files: dict[str, Any] = {}
+    for name in names:
+        outputs = [flatten_output(row["outputs"][name]) for row in golden if name in row["outputs"]]
+        if outputs and (folder / name).is_file():
+            tolerance = round(_TOLERANCE * float(np.ptp(np.concatenate(outputs))), 6)
+            files[name] = {"bytes": (folder / name).stat().st_size, "hash": hash_blocks(folder / name)}
+            files[name]["tolerance"] = max(tolerance, 1e-5)
+    chosen = _choose_rows(golden, has_pairs=bool(task.get("pairs")))
+    rows = []
+    for number, row in enumerate(golden):
+        if number in chosen:
+            kept = {name: flatten_output(row["outputs"][name])[:_NUMBERS] for name in files if name in row["outputs"]}
+            rows.append({key: value for key, value in row.items() if key in _INPUTS} | {"outputs": kept})
+        elif "prompt" not in row and "second" not in row:
+            rows.append({key: row[key] for key in ("text", "pieces")})
+    content = {"files": files, "labels": hash_bytes("\n".join(task.get("labels", [])).encode()), "rows": rows}
+    (folder / SELF_TEST_FILE).write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+_INPUTS = ("text", "second", "pieces", "token_ids", "segment_ids", "padding_mask")
+
+
+def _choose_rows(rows: Sequence[Mapping[str, Any]], *, has_pairs: bool) -> set[int]:
+    """The numbers of the shortest rows of some tokens, of pairs where the model takes pairs."""
+    usable = [number for number, row in enumerate(rows) if "prompt" not in row and row["outputs"]]
+    usable = [number for number in usable if ("second" in rows[number]) == has_pairs] or usable
+    long = [number for number in usable if len(rows[number]["token_ids"]) >= _FEWEST_TOKENS] or usable
+    return set(sorted(long, key=lambda number: len(rows[number]["token_ids"]))[:_ROWS])
+
+
+def hash_bytes(content: bytes, start: int = 0x811C9DC5) -> int:
+    """FNV-1a of 32 bits (Fowler, Noll and Vo), which every language computes in three lines."""
+    for byte in content:
+        start = (start ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return start
+
+
+def hash_blocks(file: Path) -> int:
+    """The hash of some blocks of a file, the first and the last among them: it is read in less than a millisecond."""
+    value, room = hash_bytes(b""), max(0, file.stat().st_size - _BLOCK)
+    with file.open("rb") as opened:
+        for block in range(_BLOCKS):
+            opened.seek(block * room // (_BLOCKS - 1))
+            value = hash_bytes(opened.read(_BLOCK), value)
+    return value
+
+
+def check_file(place: str | os.PathLike[str]) -> None:
+    """Checks the files of a pushed folder by its self-test, on this machine.
+
+    Args:
+        place: the folder, for all `.tflite` and `.onnx` files that it has; or one of these files in it.
+
+    Raises:
+        FileNotFoundError: there is no file, or no self-test.
+        SelfTestError: a part is wrong: a file is truncated or of another version, the labels are others, the tokenizer
+            gives other tokens, or a file gives other outputs, as on a processor that computes otherwise.
+        ValueError: a file is damaged.
+
+    Examples:
+        >>> check_file("nowhere")
+        Traceback (most recent call last):
+        FileNotFoundError: nowhere must be a pushed folder with self_test.json, or a file in one; there is none
+    """
+    place = Path(place)
+    folders = (place, *place.absolute().parents[:LEVELS_ABOVE])
+    folder = next((folder for folder in folders if (folder / SELF_TEST_FILE).is_file()), None)
+    if folder is None or not place.exists():
+        raise FileNotFoundError(
+            f"{place} must be a pushed folder with {SELF_TEST_FILE}, or a file in one; there is none"
+        )
+    test = read_json_file(folder / SELF_TEST_FILE)
+    present = [name for name in test["files"] if (folder / name).is_file()]
+    names = present if place == folder else [place.absolute().relative_to(folder).as_posix()]
+    if not names or not {*names} <= test["files"].keys():
+        raise FileNotFoundError(f"{place} must be one of {', '.join(test['files'])} in {folder}")
+    for name in names:
+        _check(folder, name, test)
+
+
+def _check(folder: Path, name: str, test: Mapping[str, Any]) -> None:
+    file, expected = folder / name, test["files"][name]
+    size = file.stat().st_size
+    if size != expected["bytes"]:
+        rule = f"have {expected['bytes']} bytes, got {size}: it is truncated, or of another version"
+        raise SelfTestError("file", f"{file} must {rule}")
+    if hash_blocks(file) != expected["hash"]:
+        raise SelfTestError("file", f"{file} must be the file of its self-test: it is damaged, or of another version")
+    task = load_exported(folder, name)
+    if hash_bytes("\n".join(task.labels).encode()) != test["labels"]:
+        raise SelfTestError("labels", f"{folder / TASK_FILE} must have the labels of the training, in their order")
+    for row in test["rows"]:
+        if task.tokenizer.tokenize_with_offsets([row["text"]])[0].to_list()[0] != row["pieces"]:
+            raise SelfTestError("tokenizer", f"the tokenizer of {folder} gives other tokens for {row['text']!r}")
+    for row in test["rows"]:
+        if name in row.get("outputs", {}):
+            output = flatten_output(predict_outputs(task, row["text"], row.get("second")))[:_NUMBERS]
+            difference = float(np.abs(np.subtract(output, row["outputs"][name])).max())
+            if not difference <= expected["tolerance"]:
+                limit = f"by at most {expected['tolerance']:g} from those of its self-test, got {difference:.4g}"
+                raise SelfTestError(
+                    "outputs",
+                    f"the outputs of {file} must differ {limit}: this processor or its runtime computes otherwise",
+                )

@@ -1,0 +1,135 @@
+"""The self-test of a pushed folder: it passes, and each planted fault has its part named."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+
+import keras_bert
+from keras_bert.clients import self_test
+from keras_bert.clients.golden import make_golden_rows, write_golden
+from keras_bert.clients.self_test import SelfTestError, check_file, write_self_test
+from pipeline.cli import main
+from tests.keras_bert.clients.exported import export_folder
+from tests.keras_bert.export.word_tasks import make_task
+from tests.pipeline.command_line import said
+
+FILE = "model_float32.tflite"
+# Fault that clients plant -> a part of what they say.
+PARTS = {
+    "none": "",
+    "truncated": "it is truncated, or of another version",
+    "version": "it is damaged, or of another version",
+    "labels": "the labels must be those of the training",
+    "pieces": "the tokenizer gives other tokens for",
+    "rows": "the tokenizer gives other tokens for",
+    "processor": "this processor or its runtime computes otherwise",
+    "nan": "this processor or its runtime computes otherwise",
+}
+
+
+def write_folder(folder, kind="classification"):
+    folder.mkdir(exist_ok=True)
+    made = export_folder(make_task(kind), folder)
+    write_golden(made, make_golden_rows(made))
+    write_self_test(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def pushed(tmp_path_factory):
+    return write_folder(tmp_path_factory.mktemp("pushed"))
+
+
+@pytest.fixture
+def folder(pushed, tmp_path):
+    """A copy, in which files may change."""
+    for file in pushed.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    return tmp_path
+
+
+def fault(place):
+    with pytest.raises(SelfTestError) as caught:
+        check_file(place)
+    assert "\n" not in str(caught.value)
+    return caught.value.part
+
+
+def edit(file, change):
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(json.dumps(content))
+
+
+def test_passes_in_a_few_milliseconds_and_bytes(folder, capfd):
+    check_file(folder)
+    check_file(folder / FILE)
+    assert keras_bert.check_file is check_file
+    assert "self-test" in (printed := said(capfd, "describe", folder / FILE))
+    assert "passes" in printed
+    assert (folder / "self_test.json").stat().st_size < 20_000
+    task = keras_bert.load(folder)
+    rows = [row for row in json.loads((folder / "self_test.json").read_text())["rows"] if "outputs" in row]
+    assert len(rows) == 2
+    start = time.perf_counter()
+    for row in rows:
+        task.predict([row["text"]])
+    self_test.hash_blocks(folder / FILE)
+    assert time.perf_counter() - start < 0.5
+
+
+@pytest.mark.parametrize("kind", ["question_answering", "embedding"])
+def test_other_tasks_have_one(kind, tmp_path):
+    folder = write_folder(tmp_path / kind, kind)
+    check_file(folder)
+    assert (folder / "self_test.json").stat().st_size < 20_000
+    rows = json.loads((folder / "self_test.json").read_text())["rows"]
+    assert [len(row["outputs"][FILE]) <= 64 for row in rows if "outputs" in row] == [True, True]
+
+
+def test_truncated_file(folder, capfd):
+    (folder / FILE).write_bytes((folder / FILE).read_bytes()[:-9])
+    assert fault(folder) == "file"
+
+
+def test_another_version_of_the_same_size(folder, capfd):
+    content = bytearray((folder / FILE).read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 20_000] = bytes(20_000)
+    (folder / FILE).write_bytes(content)
+    assert fault(folder / FILE) == "file"
+
+
+def test_swapped_labels(folder, monkeypatch):
+    task = keras_bert.load(folder)
+    monkeypatch.setattr(self_test, "load_exported", lambda *_: task)
+    check_file(folder)
+    task.labels = task.labels[::-1]
+    assert fault(folder) == "labels"
+
+
+def test_another_tokenizer(folder, monkeypatch):
+    task = keras_bert.load(folder)
+    task.tokenizer = type(task.tokenizer)(list(task.tokenizer.vocabulary), lowercase=False)
+    monkeypatch.setattr(self_test, "load_exported", lambda *_: task)
+    assert fault(folder) == "tokenizer"
+
+
+@pytest.mark.parametrize("change", [lambda values: values * 0.8, lambda values: values + np.nan])
+def test_a_processor_that_computes_otherwise(change, folder, monkeypatch, capfd):
+    predict = self_test.predict_outputs
+    monkeypatch.setattr(self_test, "predict_outputs", lambda *given: change(predict(*given)))
+    assert fault(folder) == "outputs"
+    assert main(["describe", str(folder / FILE)]) == 3
+    assert "computes otherwise" in " ".join(capfd.readouterr().out.split())
+
+
+def test_files_without_a_self_test_are_named(folder, tmp_path, capfd):
+    edit(folder / "self_test.json", lambda test: test["files"].clear())
+    with pytest.raises(FileNotFoundError, match=r"model_float32\.tflite must be one of  in"):
+        check_file(folder / FILE)
+    (folder / "self_test.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"must be a pushed folder with self_test\.json"):
+        check_file(folder)
+    assert "self-test" not in said(capfd, "describe", folder / FILE)
