@@ -91,7 +91,7 @@ def answer_table(request: TableRequest, progress: Progress = lambda done, total,
     """
     files = match_table(request)
     try:
-        task = open_task(request.model, request.prompt, request.vectors, words=request.words)
+        task = open_task(request.model, **request.options)
         check_second(task, given=request.second is not None)
         answers = task.answer_columns(paired=request.second is not None)
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
@@ -144,8 +144,7 @@ def _answer(
 
     from components.answers.model_handler import TaskModelHandler, registered_tasks
 
-    options = request.prompt, request.vectors
-    handler = TaskModelHandler(str(request.model), registered_tasks(), *options, words=request.words)
+    handler = TaskModelHandler(str(request.model), registered_tasks(), **request.options)
 
     def steps(numbers: Any) -> None:
         answers = numbers | "Read" >> beam_sdk.Map(writer.read) | "Answer" >> RunInference(handler)

@@ -32,22 +32,14 @@ class AnsweredBatch(NamedTuple):
 class TaskModelHandler(ModelHandler[TextBatch, AnsweredBatch, "Task"]):
     """Answers batches of texts with a task, one model a process; the task runs texts of similar length together.
 
-    `tasks` are classes that are registered in the process that starts the pipeline, and maybe not in workers.
+    `tasks` are classes that are registered in the process that starts the pipeline, and maybe not in workers. `options`
+    are those of `open_task`.
     """
 
-    def __init__(
-        self,
-        model: str,
-        tasks: Sequence[type["Task"]] = (),
-        prompt: str | None = None,
-        vectors: str | None = None,
-        *,
-        words: bool = False,
-    ) -> None:
+    def __init__(self, model: str, tasks: Sequence[type["Task"]] = (), **options: Any) -> None:
         # A `TextBatch` is a batch already, whose answers do not depend on the batches around it.
         super().__init__(max_batch_size=1)
-        self._model, self._tasks, self._prompt, self._vectors = model, tuple(tasks), prompt, vectors
-        self._words = words
+        self._model, self._tasks, self._options = model, tuple(tasks), options
 
     def load_model(self) -> "Task":
         """Loads the task."""
@@ -55,7 +47,7 @@ class TaskModelHandler(ModelHandler[TextBatch, AnsweredBatch, "Task"]):
 
         for task in self._tasks:
             TASKS.setdefault(task.name, task)
-        return open_task(Path(self._model), self._prompt, self._vectors, words=self._words)
+        return open_task(Path(self._model), **self._options)
 
     def run_inference(
         self, batch: Sequence[TextBatch], model: "Task", inference_args: dict[str, Any] | None = None

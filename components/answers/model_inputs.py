@@ -20,11 +20,14 @@ class UnreadTexts(NamedTuple):
     cut: dict[int, int]
 
 
-def open_task(place: Path, prompt: str | None = None, vectors: str | None = None, *, words: bool = False) -> "Task":
+def open_task(
+    place: Path, prompt: str | None = None, vectors: str | None = None, *, words: bool = False, part: str | None = None
+) -> "Task":
     """Loads a pushed version, one of its files, or a trained model's folder; files need neither Keras nor TensorFlow.
 
     `prompt` is that of single texts, see `Embedding.single_prompt`, `vectors` the code of vectors in tables, see
     `Embedding.vector_code`, and `words` whether a tagger gives each word its tag. None is the default of the task.
+    `part` names a task inside of a model of several.
     """
     from keras_bert.export import bundle
     from keras_bert.tasks import registry
@@ -32,6 +35,8 @@ def open_task(place: Path, prompt: str | None = None, vectors: str | None = None
     from keras_bert.tasks.token_classification import TokenClassification
 
     task = registry.load(place) if (place / MODEL_FILE).is_file() else bundle.load_exported(place)
+    if part is not None:
+        task = task.part(part)
     if words:
         if not isinstance(task, TokenClassification):
             raise InputError(f"--words is only allowed for token_classification, got it for {task.name}")

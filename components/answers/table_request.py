@@ -29,7 +29,7 @@ class TableRequest:
         out: the output, absolute; its suffix is its format.
         prefix: is put before the names of the answers.
         words: whether a tagger gives each word its tag; texts may be lists of words then. See `open_task` for this,
-            `prompt` and `vectors`.
+            `prompt`, `vectors` and `part`.
     """
 
     model: Path
@@ -41,12 +41,18 @@ class TableRequest:
     prompt: str | None = None
     vectors: str | None = None
     words: bool = False
+    part: str | None = None
     beam: BeamOptions = BeamOptions()
 
     @property
     def columns(self) -> list[str]:
         """The columns of the texts."""
         return [self.text] if self.second is None else [self.text, self.second]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of `open_task`."""
+        return {name: getattr(self, name) for name in ("prompt", "vectors", "words", "part")}
 
     @property
     def side_file(self) -> Path:
@@ -88,8 +94,6 @@ def digest_request(request: TableRequest, files: Sequence[str]) -> dict[str, Any
         "table": [[short_name(file, request.table), file_digest(file)] for file in files],
         "columns": request.columns,
         "prefix": request.prefix,
-        "prompt": request.prompt,
-        "vectors": request.vectors,
-        "words": request.words,
+        **request.options,
         "kind": request.out.suffix,
     }

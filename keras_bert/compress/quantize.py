@@ -22,6 +22,7 @@ from keras_bert.compress.ranges import CENTRED, Ranges, int8_tables, sublayers, 
 from keras_bert.core.checks import nearest_name
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
+from keras_bert.models.encoder import top_layers
 from keras_bert.models.traces import check_attached, forget_traces, transformed
 from keras_bert.options.quantization import RECIPES, Recipe, RecipeName
 
@@ -66,7 +67,7 @@ class QuantizationAware:
     ) -> None:
         check_attached(model)
         self._model, settings = model, RECIPES[recipe]
-        heads = {layer.path for layer in model.layers if isinstance(layer, Dense)}
+        heads = {layer.path for layer in top_layers(model) if isinstance(layer, Dense)}
         kernels = sublayers(model, Dense)
         for name in float_layers:
             if name not in kernels:

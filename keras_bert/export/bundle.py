@@ -30,23 +30,26 @@ from keras_bert.tokenizers.loading import load_eager_tokenizer
 _COMPANIONS = (TASK_FILE, *TOKENIZER_FILES)
 
 
-def load(place: str | os.PathLike[str]) -> Task:
+def load(place: str | os.PathLike[str], task: str = "") -> Task:
     """Loads a trained or exported model, ready for `predict`.
 
     Args:
         place: a folder that `Task.save` or a training step wrote, for a Keras model; or a pushed folder or one of its
             files, see `load_exported`; or `hf://OWNER/NAME`, a repository of the Hugging Face hub with one of these.
+        task: the name of a task inside of a model of several; empty for the whole model.
 
     Raises:
         FileNotFoundError: the file or folder does not exist, or a file is missing in the folder.
         ModuleNotFoundError: TensorFlow, which tokenizes text for a Keras model, is not installed.
-        ValueError: a file is damaged, or is not on the hub.
+        ValueError: a file is damaged, or is not on the hub, or the model has no such task inside.
 
     Examples:
         >>> task.save("sentiment")
         >>> [answer.label in task.labels for answer in load("sentiment").predict(["what a film"])]
         [True]
     """
+    if task:
+        return load(place).part(task)
     name = os.fspath(place)
     place = HubAddress.parse(name).resolve().download() if name.startswith(SCHEME) else Path(place)
     is_saved = (place / MODEL_FILE).is_file()
@@ -57,9 +60,9 @@ def load(place: str | os.PathLike[str]) -> Task:
         return load_exported(place)
     from keras_bert.compress.quantization_parameters import read_quantization
 
-    task = registry.load(place)
-    task.quantization = read_quantization(place)
-    return task
+    loaded = registry.load(place)
+    loaded.quantization = read_quantization(place)
+    return loaded
 
 
 def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads: int = 1) -> Task:

@@ -28,14 +28,18 @@ from keras_bert.models.traces import expect_traces
 _LEAST_PROBABILITY = 1e-30
 
 
-def compare_answers(source: ExportInputs, file: ExportedFile, sample: ComparisonRows) -> dict[str, Any]:
+def compare_answers(
+    source: ExportInputs, file: ExportedFile, sample: ComparisonRows, runtime: Any = None
+) -> dict[str, Any]:
     """Compares a file that reads token ids with its model on sample rows; returns the measurements as plain values.
 
     Float files must have the model's outputs up to a tolerance. Quantized files must agree with the model as quantized
-    in Keras, see `Task.agreement`, or with the float model if Keras has no such quantization.
+    in Keras, see `Task.agreement`, or with the float model if Keras has no such quantization. `runtime` runs a part of
+    the file, whose operations are not counted; None opens the file.
     """
     path, task, mask = source.folder / file.name, source.task, sample.features["padding_mask"]
-    runtime = open_file(path, task.max_length)
+    counts = path.suffix == ".tflite" and runtime is None
+    runtime = runtime or open_file(path, task.max_length)
     lengths = getattr(runtime, "lengths", mask.shape[1:])
     reference = predict_once(source, sample, lengths)
     answers = runtime.predict_on_batch(sample.features)
@@ -69,7 +73,7 @@ def compare_answers(source: ExportInputs, file: ExportedFile, sample: Comparison
         tolerance = parity_tolerance(reference, mask, half=file.numbers == "float16")
         difference = check_parity(file.name, reference, outputs, tolerance, mask)
         measured = {"largest_difference": float(f"{difference:.1e}")}
-    operations = {"operations": count_operations(path)} if path.suffix == ".tflite" else {}
+    operations = {"operations": count_operations(path)} if counts else {}
     return {**measured, "bytes": count_bytes(path), "rows_compared": len(mask), **operations}
 
 

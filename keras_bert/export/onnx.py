@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras_bert.core.folders import LOGITS
 from keras_bert.export.onnx_fusions import fuse_operations
 from keras_bert.export.onnx_graphs import make_canonical
+from keras_bert.export.runtimes import name_outputs
 from keras_bert.models.encoder import input_names
 from keras_bert.models.first_token import skip_unused_tokens
 
@@ -22,7 +23,7 @@ OPSET = 18
 
 
 def export_onnx(model: keras.Model, path: str | os.PathLike[str], *, output: str = LOGITS, opset: int = OPSET) -> None:
-    """Writes a model with one output as a float32 `.onnx` file; equal models give equal bytes.
+    """Writes a model with an output, or outputs by name, as a float32 `.onnx` file; equal models give equal bytes.
 
     The inputs of the graph are `token_ids`, `segment_ids` (if the model has them) and `padding_mask`, int32 (batch,
     length). Its output is float32 and has the shape of the model's output, such as (batch, labels). The last block
@@ -36,7 +37,7 @@ def export_onnx(model: keras.Model, path: str | os.PathLike[str], *, output: str
     """
     inputs = dict.fromkeys(input_names(model), tf.int32)
     model = skip_unused_tokens(model)
-    write_onnx(make_onnx(lambda values: {output: model(values, training=False)}, inputs, opset), path)
+    write_onnx(make_onnx(lambda values: name_outputs(model(values, training=False), output), inputs, opset), path)
 
 
 def make_onnx(

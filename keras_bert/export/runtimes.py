@@ -1,5 +1,6 @@
 """Runs exported files in LiteRT and ONNX Runtime, without TensorFlow and Keras, and SavedModels in TensorFlow."""
 
+import copy
 import os
 import re
 import threading
@@ -29,6 +30,11 @@ def our_outputs(outputs: Mapping[str, Any], pair: Callable[[Any, Any], Any]) -> 
     if START_LOGITS in outputs:
         return {LOGITS: pair(outputs[START_LOGITS], outputs[END_LOGITS])}
     return {"embedding": outputs[SENTENCE_VECTOR]} if SENTENCE_VECTOR in outputs else dict(outputs)
+
+
+def name_outputs(outputs: Any, name: str) -> dict[str, Any]:
+    """The outputs of a model by name: a single one gets `name`."""
+    return dict(outputs) if isinstance(outputs, Mapping) else {name: outputs}
 
 
 Array = np.ndarray[Any, Any]
@@ -133,12 +139,25 @@ class TFLiteModel(FixedLengthModel):
             interpreter = Interpreter(model_path=os.fspath(path), num_threads=num_threads)
         except ValueError as error:
             raise ValueError(f"{path} must be a .tflite file: {_in_one_line(error)}") from error
-        names = interpreter.get_signature_list()
+        self._path, self._interpreter = path, interpreter
+        self._open(SIGNATURE)
+
+    def part(self, signature: str) -> "TFLiteModel":
+        """The signatures of another format, such as `mood_{length}`; they share buffers with these and take turns."""
+        part = copy.copy(self)
+        part._open(signature)
+        part._turn = self._turn
+        return part
+
+    def _open(self, signature: str) -> None:
+        names, pattern = self._interpreter.get_signature_list(), signature.format(length=r"(\d+)")
         runners = {
-            int(match[1]): interpreter.get_signature_runner(name) for name in names if (match := LENGTH.fullmatch(name))
+            int(match[1]): self._interpreter.get_signature_runner(name)
+            for name in names
+            if (match := re.fullmatch(pattern, name))
         }
         if not runners:
-            raise ValueError(f"{path} must have signatures named {SIGNATURE}, got {names}")
+            raise ValueError(f"{self._path} must have signatures named {signature}, got {list(names)}")
         longest = runners[max(runners)]
         details = longest.get_output_details()
         shapes = {name: tuple(int(size) for size in details[name]["shape"]) for name in details}

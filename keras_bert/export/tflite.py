@@ -18,7 +18,7 @@ from keras_bert.export.lite_passes import (
     simplify_slices,
     store_constants_as_integers,
 )
-from keras_bert.export.runtimes import SIGNATURE, TEXT_SIGNATURES
+from keras_bert.export.runtimes import SIGNATURE, TEXT_SIGNATURES, name_outputs
 from keras_bert.export.sharing import read_model, write_model
 from keras_bert.export.text_inputs import ENDS, STARTS, TextInputs
 from keras_bert.models.encoder import input_names
@@ -34,8 +34,9 @@ def export_tflite(
     half: bool = False,
     output: str = LOGITS,
     text: TextInputs | None = None,
+    parts: Mapping[str, tuple[keras.Model, str]] = {},
 ) -> None:
-    """Writes a model with one output as a `.tflite` file with a signature for each length.
+    """Writes a model with one output, or with outputs by name, as a `.tflite` file with a signature for each length.
 
     The inputs of the signatures `serve_32`, `serve_64`, ... are `token_ids`, `segment_ids` (if the model has them) and
     `padding_mask`, int32 (1, length). Their output is float32 and has the shape of the model's output, such as (1,
@@ -54,6 +55,8 @@ def export_tflite(
         half: whether the weights are float16, except in the output layer of a regression.
         output: the name of the output.
         text: the tokenizer that becomes part of the graph; None for a file with token ids as inputs.
+        parts: further models of layers of this one, by the format of their signatures such as `mood_{length}`, each
+            with the name of its output.
 
     Examples:
         >>> from keras_bert.export.runtimes import open_file
@@ -65,9 +68,16 @@ def export_tflite(
         raise ValueError(f"lengths must be positive and differ, got {tuple(lengths)}")
     rounding = contextlib.nullcontext() if ranges is None else fixed_ranges(model, ranges)
     model = skip_unused_tokens(model)
+    networks = {SIGNATURE: (model, output)} | {
+        name: (skip_unused_tokens(part), key) for name, (part, key) in parts.items()
+    }
     with rounding, temporary_folder() as folder:
         if text is None:
-            signatures = {SIGNATURE.format(length=length): _freeze(model, length, output) for length in sorted(lengths)}
+            signatures = {
+                name.format(length=length): _freeze(network, length, key)
+                for name, (network, key) in networks.items()
+                for length in sorted(lengths)
+            }
         else:
             signatures = {name: _freeze_text(model, text, name, max(lengths), output) for name in text.signatures}
         tf.saved_model.save(tf.Module(), folder, signatures=signatures)
@@ -94,7 +104,7 @@ def export_tflite(
 def _freeze(model: keras.Model, length: int, output: str) -> tf.types.experimental.ConcreteFunction:
     """Makes a signature of the model for one row of a fixed length."""
     specs = {name: tf.TensorSpec((1, length), tf.int32, name=name) for name in input_names(model)}
-    return _serve(lambda inputs: {output: model(inputs, training=False)}, specs)
+    return _serve(lambda inputs: name_outputs(model(inputs, training=False), output), specs)
 
 
 def _freeze_text(

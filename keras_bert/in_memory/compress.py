@@ -39,7 +39,7 @@ from keras_bert.tasks.embedding import Embedding
 from keras_bert.training.new_head import has_drawn_head
 
 # The learning rates of the pipeline's steps.
-_PRUNING_RATE, _QUANTIZATION_RATE = 5e-5, 2e-5
+PRUNING_RATE, QUANTIZATION_RATE = 5e-5, 2e-5
 # Settings of `Training` that choose the rows which measure ranges.
 _USED_WITHOUT_TRAINING = {"batch_size", "accumulation", "seed"}
 
@@ -163,10 +163,10 @@ def prune(
         >>> float((kernel == 0).mean())
         0.5
     """
-    plan = _check_float(task, "pruned", _PRUNING_RATE, training)
+    plan = check_float(task, "pruned", PRUNING_RATE, training)
     rows, distillation = _read_rows(task, data, pairs, distillation)
     source, network = _source_of(task, rows, plan), task.network()
-    with task._attached(None), _unchanged_if_failed(network) as teacher:
+    with task._attached(None), unchanged_if_failed(network) as teacher:
         settings = PruningSettings(**vars(plan), **vars(distillation), **vars(pruning))
         prune_task(task, teacher, source, settings, ProgressBar(verbose))
 
@@ -201,17 +201,17 @@ def quantize(
     """
     unused = sorted(training.keys() - _USED_WITHOUT_TRAINING) if post_training else []
     check("quantize", "post_training", not unused, f"be False for {', '.join(unused)}, as it trains nothing", True)
-    plan = _check_float(task, "quantized", _QUANTIZATION_RATE, training)
+    plan = check_float(task, "quantized", QUANTIZATION_RATE, training)
     rows, distillation = _read_rows(task, data, pairs, distillation)
     chosen = {**vars(plan), **vars(distillation), **vars(quantization or Quantization(recipe=recipe))}
     settings = QuantizationSettings(**chosen, post_training=post_training)
     source, network = _source_of(task, rows, None if post_training else plan), task.network()
-    with task._attached(None), _unchanged_if_failed(network) as teacher:
+    with task._attached(None), unchanged_if_failed(network) as teacher:
         aware = start_quantization(task, source, settings)
         quantize_task(task, aware, teacher, source, settings, ProgressBar(verbose))
 
 
-def _check_float(task: Task, use: str, learning_rate: float, training: dict[str, Any]) -> Training:
+def check_float(task: Task, use: str, learning_rate: float, training: dict[str, Any]) -> Training:
     """Refuses a task that is an exported file, quantized or adapted; returns the settings of the training."""
     rule = f"be merged or dropped before a model is {use}: call task.merge_adapter() or task.drop_adapter()"
     check(type(task).__name__, "adapter", task.adapter is None, rule, task.adapter and task.adapter.adaptation.kind)
@@ -262,7 +262,7 @@ def _read_texts(task: Task, texts: Sequence[str], vectors: Any = None, *, is_tau
 
 
 @contextlib.contextmanager
-def _unchanged_if_failed(network: keras.Model) -> Iterator[keras.Model]:
+def unchanged_if_failed(network: keras.Model) -> Iterator[keras.Model]:
     """Yields a copy of a network, whose weights the network gets back if the block fails or is interrupted."""
     copy = keras.models.clone_model(network)
     copy.set_weights(network.get_weights())

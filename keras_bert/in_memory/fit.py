@@ -87,7 +87,7 @@ def fit(
         rows = read_rows(task, arguments, pairs)
     else:
         rows = read_rows_with_answers(task, arguments, pairs, probabilities)
-    learned, held_out, first = _hold_out(task, rows, arguments, validation_split)
+    learned, held_out, first = hold_out(task, rows, arguments, validation_split)
     for part in (learned, held_out) if validation_split else (learned,):
         check_learnable(task, part, plan)
     source = ArrayRows(task.name, learned, task.max_length, held_out if validation_split else None)
@@ -124,7 +124,7 @@ def suggest_training(task: Task, rows: int, *, is_student: bool = False, **train
     return Training(**{"precision": "auto", "epochs": suggest_epochs(rows), "learning_rate": rate, **training})
 
 
-def _hold_out(task: Task, rows: Rows, columns: Sequence[list[Any]], share: float) -> tuple[Rows, Rows, int]:
+def hold_out(task: Task, rows: Rows, columns: Sequence[list[Any]], share: float) -> tuple[Rows, Rows, int]:
     """The rows without the last `share` of them, these, and their first number; the rows of a list stay together."""
     check("fit", "validation_split", 0 <= share < 1, "be at least 0 and below 1", share)
     # A text that is read in windows gives several rows, which stay together, too.

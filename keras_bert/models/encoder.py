@@ -144,6 +144,12 @@ def has_layer(model: keras.Model, name: str) -> bool:
     return any(layer.name == name for layer in model.layers)
 
 
+def top_layers(model: keras.Model) -> list[keras.layers.Layer]:
+    """The layers of a model and of the models inside it, without their sublayers."""
+    nested = (layer.layers if isinstance(layer, keras.Model) else [layer] for layer in model.layers)
+    return [layer for layers in nested for layer in layers]
+
+
 def padding_effect(encoder: keras.Model) -> float:
     """The largest change of a token's state when a row is padded, as a share of the largest state.
 

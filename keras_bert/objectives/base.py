@@ -145,19 +145,19 @@ def average_logits(logits: Sequence[Array], axis: int) -> Array:
     return np.log(np.maximum(mean, _LEAST_SHARE)).astype("float32")
 
 
-def add_up(parts: Sequence[Sums]) -> dict[str, tuple[float, float]]:
-    """The sums and weights of each metric over several batches."""
+def add_up(parts: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, tuple[float, float]]:
+    """The sums and weights of each metric over several batches, some of which may lack it."""
+    names = dict.fromkeys(name for sums in parts for name in sums)
+    pairs = {name: [sums[name] for sums in parts if name in sums] for name in names}
     return {
-        name: (sum(float(sums[name][0]) for sums in parts), sum(float(sums[name][1]) for sums in parts))
-        for name in parts[0]
+        name: (sum(float(total) for total, _ in values), sum(float(weight) for _, weight in values))
+        for name, values in pairs.items()
     }
 
 
 def averages(window: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, float]:
     """The mean of each metric over steps; metrics without weight, as in batches without masked tokens, are left out."""
-    names = window[0] if window else {}
-    totals = {name: [sum(sums[name][place] for sums in window) for place in (0, 1)] for name in names}
-    return {name: total / weight for name, (total, weight) in totals.items() if weight}
+    return {name: total / weight for name, (total, weight) in add_up(window).items() if weight}
 
 
 def means(window: Sequence[Sums]) -> dict[str, float]:

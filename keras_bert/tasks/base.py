@@ -202,6 +202,14 @@ class Task(Adaptable, abc.ABC):
         """The model with the one output that answers are decoded from; it is distilled, quantized and exported."""
         return self.model
 
+    def part(self, name: str) -> Task:
+        """A task inside of a task that is made of several.
+
+        Raises:
+            ValueError: there is no such task inside.
+        """
+        raise ValueError(f"task must be left out for {self.name}, which has no tasks inside, got {name!r}")
+
     def transformers_model(self) -> keras.Model:
         """The model that gives the outputs that `transformers_outputs` renames."""
         return self.network()

@@ -157,7 +157,9 @@ def restore(
         raise ValueError(f"{file} does not fit the model beside it: {error}") from None
     except TypeError as error:
         raise ValueError(f"{file} must hold the settings of {task.name}, got {settings}: {error}") from None
-    restored.pairs, restored.calibration = learned
+    restored.pairs, calibration = learned
+    if calibration != Calibration():  # a task that is made of others has theirs
+        restored.calibration = calibration
     return restored
 
 

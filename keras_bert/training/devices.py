@@ -106,7 +106,10 @@ class Devices:
             return tuple(collect(kind, value) for kind, value in zip(results, values or (), strict=True))
 
         # Without autograph, which takes seconds a process; no loop or condition here depends on a tensor.
-        return tf.function(run, reduce_retracing=reduce_retracing, autograph=False)
+        function = tf.function(run, reduce_retracing=reduce_retracing, autograph=False)
+        # Batches of several tasks have a trace each, which TensorFlow would warn of.
+        function._omit_frequent_tracing_warning = True
+        return function
 
     def add_up(self, values: Any) -> Any:
         """The sum over all devices; call it inside a replica function."""

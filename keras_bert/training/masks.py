@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_bert.layers.dense import Dense
+from keras_bert.models.encoder import top_layers
 from keras_bert.models.traces import check_attached
 
 # A model whose kernels have a smaller share of zeros is dense: checkpoints in float16 have some zeros.
@@ -18,7 +19,7 @@ class Masks:
     def __init__(self, model: keras.Model) -> None:
         check_attached(model)
         layers = [layer for layer in model._flatten_layers(include_self=False) if isinstance(layer, Dense)]
-        self.kernels = {layer.path: layer for layer in layers if layer not in model.layers}
+        self.kernels = {layer.path: layer for layer in layers if layer not in top_layers(model)}
         # The zeros that the kernels have already.
         self._masks = {
             path: tf.Variable(

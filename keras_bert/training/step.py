@@ -211,14 +211,20 @@ class TrainingStep:
     def trace(self, batches: Any) -> None:
         """Traces a step for batches of all lengths before the first one is read, if they have an `element_spec`.
 
+        Batches with different entries have `element_specs`, one for each kind.
+
         A trace for the length of the first batch would round differently from one for all lengths. The first batch
         depends on where a training was interrupted, but the resulting weights must not.
         """
-        spec = getattr(batches, "element_spec", None)
-        if spec is None or self.training.xla == "whole" or tf.config.functions_run_eagerly():
+        specs = getattr(batches, "element_specs", [getattr(batches, "element_spec", None)])
+        if self.training.xla == "whole" or tf.config.functions_run_eagerly():
             return
-        if all(None not in tensor_spec.shape[1:] for tensor_spec in tf.nest.flatten(spec, expand_composites=True)):
-            return
+        for spec in specs:
+            tensors = tf.nest.flatten(spec, expand_composites=True)
+            if spec is not None and any(None in tensor_spec.shape[1:] for tensor_spec in tensors):
+                self._trace(spec)
+
+    def _trace(self, spec: Any) -> None:
         if self._cache is not None:
             self._cache.trace(spec)
         elif self._in_parts:

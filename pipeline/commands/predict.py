@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     metavar="TABLE",
     help="A table whose rows are answered: .parquet, .arrow, .csv, .tsv or .jsonl, a folder, or a quoted pattern.",
 )
+@click.option("--task", metavar="NAME", help="Of a model of several tasks: the one that answers.")
 @click.option(
     "--prompt",
     type=click.Choice(("query", "passage")),
@@ -107,7 +108,7 @@ def predict_command(options: SimpleNamespace, console: Console) -> int:
     _check_texts(options)
     try:
         with native_logs_hidden():
-            task = open_task(options.model, options.prompt, words=options.words)
+            task = open_task(options.model, options.prompt, words=options.words, part=options.task)
         if options.texts == ("-",):
             _answer_lines_of_input(task)
             return DONE
@@ -145,6 +146,7 @@ def _table_request(options: SimpleNamespace) -> "TableRequest":
         prompt=options.prompt,
         vectors=options.vectors,
         words=options.words,
+        part=options.task,
         beam=load_beam(options.beam, options.set),
     )
 

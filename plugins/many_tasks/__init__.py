@@ -1,0 +1,1 @@
+"""Several tasks on one encoder: trained, compressed and exported together."""

@@ -1,0 +1,94 @@
+"""One file of several tasks: a signature for each task and one for all, or an output for each."""
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from keras_bert.core.checks import check
+from keras_bert.core.folders import staged_files
+from keras_bert.export.bundle import attach_companions
+from keras_bert.export.comparison import compare_answers
+from keras_bert.export.files import LITERT, LITERT_FLOAT, ONNX, ExportedFile
+from keras_bert.export.inputs import ComparisonRows, ExportInputs, needs_calibration_rows
+from keras_bert.export.onnx import export_onnx
+from keras_bert.export.quantized import export_quantized
+from keras_bert.export.runtimes import open_file
+from keras_bert.export.sample_texts import SECONDS, TEXTS
+from keras_bert.options.export import Export
+from keras_bert.options.quantization import RECIPES
+from keras_bert.tasks.base import Features
+from keras_bert.tasks.checks import as_texts, check_keras
+from plugins.many_tasks.joint import named_apart
+from plugins.many_tasks.outputs import SIGNATURE, OutputOf, open_part
+from plugins.many_tasks.task import ManyTasks
+
+# The mean agreement of an int8 file with its model as quantized in Keras.
+_MINIMUM_AGREEMENT = 0.95
+
+
+def export(
+    many: ManyTasks,
+    path: str | os.PathLike[str],
+    texts: Sequence[str] = (),
+    *,
+    lengths: Sequence[int] = Export().lengths,
+    opset: int = Export().opset,
+) -> None:
+    """Writes all tasks as one file with the weights once, which `keras_bert.load` reads, for all tasks or for one.
+
+    A `.tflite` file has the signatures `serve_32`, `serve_64`, ..., whose outputs are those of all tasks by name, and
+    for each task signatures such as `mood_32` with the output that the file of this task alone has. An `.onnx` file
+    has an output for each task. The answers of each are compared with those of the task's model.
+
+    Args:
+        many: tasks with Keras models.
+        path: the file to write, `.tflite` or `.onnx`.
+        texts: see `keras_bert.export_task`.
+        lengths: see `keras_bert.export_task`.
+        opset: see `keras_bert.export_task`.
+
+    Raises:
+        ParityError: the file answers otherwise than a model.
+        ValueError: the name ends otherwise, the recipe needs texts or cannot hold a regression, or the models are
+            exported files.
+    """
+    path, texts = Path(path), as_texts("texts", texts, at_least=0)
+    check_keras(many, "exported")
+    check("export", "path", path.suffix in (".tflite", ".onnx"), "end with .tflite or .onnx", str(path))
+    quantization = many.quantization if path.suffix == ".tflite" else None
+    recipe = None if quantization is None else quantization.recipe
+    rule = f"hold texts that measure the ranges of activations for the recipe {recipe}"
+    check("export", "texts", bool(texts) or not needs_calibration_rows(recipe), rule, texts)
+    has_numbers = any(task.link == "identity" for task in many.tasks.values())
+    fits = recipe is None or RECIPES[recipe].integers or not has_numbers
+    check("export", "recipe", fits, "hold integers in a file with a regression, whose head stays float32", recipe)
+    with staged_files(path.parent) as staging, many._answering():
+        file = staging / path.name
+        options = Export(lengths=tuple(lengths), opset=opset)
+        rows = many.encode(texts) if texts else None
+        with named_apart(many.model):
+            if path.suffix == ".onnx":
+                export_onnx(many.network(), file, opset=opset)
+            else:
+                parts = {
+                    SIGNATURE.format(name=name): (task.network(), task.output_name) for name, task in many.tasks.items()
+                }
+                chosen = options.choose_lengths(many.max_length)
+                export_quantized(many.network(), file, chosen, quantization, rows, parts=parts)
+        kind = ONNX if path.suffix == ".onnx" else LITERT_FLOAT if quantization is None else LITERT
+        _compare(many, dataclasses.replace(kind, name=path.name), staging, options, texts)
+        attach_companions(many, file)
+
+
+def _compare(many: ManyTasks, file: ExportedFile, folder: Path, options: Export, texts: Sequence[str]) -> None:
+    """Compares the outputs of each task, by its own signature and by that of all, with its model."""
+    runtime = open_file(folder / file.name, many.max_length)
+    sample = list(texts) or list(TEXTS)
+    for name, task in many.tasks.items():
+        seconds = SECONDS if task.second_text == "required" and not texts else None
+        features: Features = task.encode(sample, seconds)
+        source = ExportInputs(task, task.quantization if file.numbers == "model" else None, options, folder, features)
+        rows = ComparisonRows(features, lambda: sample, _MINIMUM_AGREEMENT)
+        for part in (open_part(runtime, name, task.output_name), OutputOf(runtime, name, task.output_name)):
+            compare_answers(source, file, rows, part)

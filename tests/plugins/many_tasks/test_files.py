@@ -1,0 +1,89 @@
+"""One file of several tasks: its signatures and size, each task of it, and the command `predict`."""
+
+import os
+
+import numpy as np
+import pytest
+from ai_edge_litert.interpreter import Interpreter
+
+import keras_bert
+from pipeline.cli import main
+from plugins.many_tasks import recipes
+from tests.keras_bert.recipes.test_texts import TEXTS
+from tests.plugins.many_tasks.tiny import data_of, make_many
+
+pytestmark = pytest.mark.usefixtures("eager")
+
+READ = TEXTS[:3]
+
+
+@pytest.fixture(scope="module")
+def many():
+    made = make_many("mood", "tags")
+    recipes.quantize(made, data_of(made), post_training=True, batch_size=8)
+    return made
+
+
+@pytest.fixture(scope="module")
+def files(many, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    for name in ("many.tflite", "many.onnx"):
+        many.export(folder / name, lengths=(8,))
+    return folder
+
+
+def labels(answers):
+    return [(answer["mood"].label, [entity.text for entity in answer["tags"]]) for answer in answers]
+
+
+@pytest.mark.parametrize("name", ["many.tflite", "many.onnx"])
+def test_a_file_answers_all_tasks_and_each(many, files, name):
+    file = keras_bert.load(files / name)
+    answers = file.predict(READ)
+    assert labels(answers) == labels(many.predict(READ))
+    for task in many.tasks:
+        alone = keras_bert.load(files / name, task=task)
+        assert type(alone) is type(many.part(task))
+        assert alone.labels == many.part(task).labels
+    alone = [answer.probability for answer in keras_bert.load(files / name, task="mood").predict(READ)]
+    np.testing.assert_allclose(alone, [answer["mood"].probability for answer in answers], atol=1e-6)
+    expected = [answer.probability for answer in many.part("mood").predict(READ)]
+    np.testing.assert_allclose(alone, expected, atol=0.01)
+    with pytest.raises(ValueError, match=r"ManyTasks\.task must be one of mood, tags, got 'stars'"):
+        keras_bert.load(files / name, task="stars")
+
+
+def test_signatures_share_the_weights(many, files, tmp_path):
+    signatures = Interpreter(str(files / "many.tflite")).get_signature_list()
+    assert set(signatures) == {"serve_8", "mood_8", "tags_8"}
+    assert sorted(signatures["serve_8"]["outputs"]) == ["mood", "tags"]
+    assert signatures["mood_8"]["outputs"] == ["logits"]
+    table = many.model.get_layer("token_embedding").count_params()
+    many.part("mood").export(tmp_path / "mood.tflite", lengths=(8,))
+    content = (files / "many.tflite").read_bytes()
+    kernel = many.model.get_layer("block_0").feed_forward.intermediate.kernel.numpy()
+    scale = np.abs(kernel).max(axis=0) / 127
+    stored = np.rint(kernel / scale).astype("int8").T.tobytes()
+    assert content.count(stored) == 1
+    assert (tmp_path / "mood.tflite").read_bytes().count(stored) == 1
+    assert os.path.getsize(files / "many.onnx") < 4 * (many.model.count_params() + table) + 40_000
+
+
+def test_the_command_predict_answers_with_one_task_or_all(many, files, capfd):
+    assert main(["predict", str(files / "many.tflite"), READ[0], "--task", "mood"]) == 0
+    label, _, text = capfd.readouterr().out.strip().split("\t")
+    assert (label, text) == (many.part("mood").predict(READ[:1])[0].label, READ[0])
+    assert main(["predict", str(files / "many.tflite"), READ[0]]) == 0
+    assert capfd.readouterr().out.startswith("mood\t")
+    assert main(["predict", str(files / "many.tflite"), READ[0], "--task", "stars"]) == 2
+    assert "ManyTasks.task must be one of mood, tags, got 'stars'" in capfd.readouterr().err
+
+
+def test_refuses_other_names_and_half_numbers_of_a_regression(tmp_path):
+    many = make_many("stars")
+    with pytest.raises(ValueError, match=r"export\.path must end with \.tflite or \.onnx, got '.*saved_model\.pb'"):
+        many.export(tmp_path / "saved_model.pb")
+    recipes.quantize(many, data_of(many), recipe="float16", post_training=True, batch_size=8)
+    with pytest.raises(ValueError, match="recipe must hold integers in a file with a regression"):
+        many.export(tmp_path / "many.tflite")
+    assert list(tmp_path.iterdir()) == []
