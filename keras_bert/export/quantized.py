@@ -37,7 +37,6 @@ def export_quantized(
     *,
     output: str = LOGITS,
     text: TextInputs | None = None,
-    parts: Mapping[str, tuple[keras.Model, str]] = {},
 ) -> None:
     """Writes a model as a `.tflite` file that is quantized by a recipe.
 
@@ -48,13 +47,13 @@ def export_quantized(
     are integers, `rows` (rows, width) calibrate their ranges. For the other arguments see `export_tflite`.
     """
     if quantization is None:
-        export_tflite(model, path, lengths, output=output, text=text, parts=parts)
+        export_tflite(model, path, lengths, output=output, text=text)
         return
     recipe = RECIPES[quantization.recipe]
     if not recipe.integers:
-        export_tflite(model, path, lengths, half=True, output=output, text=text, parts=parts)
+        export_tflite(model, path, lengths, half=True, output=output, text=text)
     elif recipe.activations == "products":
-        export_tflite(model, path, lengths, quantization.ranges, output=output, text=text, parts=parts)
+        export_tflite(model, path, lengths, quantization.ranges, output=output, text=text)
     else:
         if recipe.activations == "all" and not (rows and len(rows["padding_mask"])):
             raise ValueError(f"{quantization.recipe} needs rows that calibrate the activation ranges, got none")
@@ -63,11 +62,10 @@ def export_quantized(
         constants = {tap: quantization.ranges[tap] for tap in taps}
         with tempfile.TemporaryDirectory() as folder:
             base = Path(folder) / "base.tflite"
-            export_tflite(model, base, lengths, constants, output=output, text=text, parts=parts)
+            export_tflite(model, base, lengths, constants, output=output, text=text)
             if recipe.activations == "all":
                 base.write_bytes(replace_with_products(base.read_bytes()))
-            formats = (SIGNATURE, *parts)
-            samples = {} if rows is None else _by_signature(rows, input_names(model), lengths, formats)
+            samples = {} if rows is None else _by_signature(rows, input_names(model), lengths)
             unit_length = (NORMALIZATION,) if has_layer(model, NORMALIZATION) else ()
             float_layers = (*quantization.float_layers, *unit_length)
             quantized = read_model(_with_integers(base, recipe, samples, float_layers))
@@ -144,7 +142,7 @@ def _replace_zero_scales(model: Any) -> None:
 
 
 def _by_signature(
-    rows: Mapping[str, Array], names: Sequence[str], lengths: Sequence[int], formats: Sequence[str]
+    rows: Mapping[str, Array], names: Sequence[str], lengths: Sequence[int]
 ) -> dict[str, list[dict[str, Array]]]:
     """Pads the rows that fit a signature to its length; if no row fits, truncates all rows.
 
@@ -161,9 +159,8 @@ def _by_signature(
         if fitted["padding_mask"].all():
             half = {name: np.where(np.arange(length) <= length // 2, array[:1], 0) for name, array in fitted.items()}
             fitted = {name: np.concatenate([array, half[name]]) for name, array in fitted.items()}
-        padded = [
+        samples[SIGNATURE.format(length=length)] = [
             {name: values[row : row + 1] for name, values in fitted.items()}
             for row in range(len(fitted["padding_mask"]))
         ]
-        samples |= {signature.format(length=length): padded for signature in formats}
     return samples

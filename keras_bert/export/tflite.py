@@ -34,7 +34,6 @@ def export_tflite(
     half: bool = False,
     output: str = LOGITS,
     text: TextInputs | None = None,
-    parts: Mapping[str, tuple[keras.Model, str]] = {},
 ) -> None:
     """Writes a model with one output, or with outputs by name, as a `.tflite` file with a signature for each length.
 
@@ -55,8 +54,6 @@ def export_tflite(
         half: whether the weights are float16, except in the output layer of a regression.
         output: the name of the output.
         text: the tokenizer that becomes part of the graph; None for a file with token ids as inputs.
-        parts: further models of layers of this one, by the format of their signatures such as `mood_{length}`, each
-            with the name of its output.
 
     Examples:
         >>> from keras_bert.export.runtimes import open_file
@@ -68,16 +65,9 @@ def export_tflite(
         raise ValueError(f"lengths must be positive and differ, got {tuple(lengths)}")
     rounding = contextlib.nullcontext() if ranges is None else fixed_ranges(model, ranges)
     model = skip_unused_tokens(model)
-    networks = {SIGNATURE: (model, output)} | {
-        name: (skip_unused_tokens(part), key) for name, (part, key) in parts.items()
-    }
     with rounding, temporary_folder() as folder:
         if text is None:
-            signatures = {
-                name.format(length=length): _freeze(network, length, key)
-                for name, (network, key) in networks.items()
-                for length in sorted(lengths)
-            }
+            signatures = {SIGNATURE.format(length=length): _freeze(model, length, output) for length in sorted(lengths)}
         else:
             signatures = {name: _freeze_text(model, text, name, max(lengths), output) for name in text.signatures}
         tf.saved_model.save(tf.Module(), folder, signatures=signatures)

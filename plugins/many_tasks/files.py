@@ -20,7 +20,8 @@ from keras_bert.options.quantization import RECIPES
 from keras_bert.tasks.base import Features
 from keras_bert.tasks.checks import as_texts, check_keras
 from plugins.many_tasks.joint import named_apart
-from plugins.many_tasks.outputs import SIGNATURE, OutputOf, open_part
+from plugins.many_tasks.merging import merge_files
+from plugins.many_tasks.outputs import OutputOf, open_part
 from plugins.many_tasks.task import ManyTasks
 
 # The mean agreement of an int8 file with its model as quantized in Keras.
@@ -66,19 +67,25 @@ def export(
     with staged_files(path.parent) as staging, many._answering():
         file = staging / path.name
         options = Export(lengths=tuple(lengths), opset=opset)
-        rows = many.encode(texts) if texts else None
-        with named_apart(many.model):
-            if path.suffix == ".onnx":
-                export_onnx(many.network(), file, opset=opset)
-            else:
-                parts = {
-                    SIGNATURE.format(name=name): (task.network(), task.output_name) for name, task in many.tasks.items()
-                }
-                chosen = options.choose_lengths(many.max_length)
-                export_quantized(many.network(), file, chosen, quantization, rows, parts=parts)
+        if path.suffix == ".onnx":
+            export_onnx(many.network(), file, opset=opset)
+        else:
+            _write_tflite(many, file, options.choose_lengths(many.max_length), texts)
         kind = ONNX if path.suffix == ".onnx" else LITERT_FLOAT if quantization is None else LITERT
         _compare(many, dataclasses.replace(kind, name=path.name), staging, options, texts)
         attach_companions(many, file)
+
+
+def _write_tflite(many: ManyTasks, file: Path, lengths: Sequence[int], texts: Sequence[str]) -> None:
+    """Writes the network of all tasks and that of each, one after another, and merges the files."""
+    rows, contents = many.encode(texts) if texts else None, {}
+    with named_apart(many.model):
+        export_quantized(many.network(), file, lengths, many.quantization, rows)
+    contents["serve"] = file.read_bytes()
+    for name, task in many.tasks.items():
+        export_quantized(task.network(), file, lengths, task.quantization, rows, output=task.output_name)
+        contents[name] = file.read_bytes()
+    file.write_bytes(merge_files(contents))
 
 
 def _compare(many: ManyTasks, file: ExportedFile, folder: Path, options: Export, texts: Sequence[str]) -> None:

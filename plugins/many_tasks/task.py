@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from keras_bert.core.checks import check
-from keras_bert.core.folders import LOGITS, TASK_FILE
+from keras_bert.core.folders import END_LOGITS, LOGITS, SENTENCE_VECTOR, START_LOGITS, TASK_FILE
 from keras_bert.data.schemas import Feature
+from keras_bert.export.runtimes import PROBABILITIES
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Runtime, Task, slices
 from keras_bert.tasks.calibration import Calibration
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from keras_bert.tokenizers.base import BaseTokenizer
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-# Names of signatures of one task, and of outputs.
-_TAKEN = ("serve", "all", LOGITS)
+# Names of signatures of all tasks, and of outputs that say what is in a file of one task.
+_TAKEN = ("serve", "all", LOGITS, PROBABILITIES, START_LOGITS, END_LOGITS, SENTENCE_VECTOR)
 # The number of texts whose outputs are in memory at once.
 _TEXTS_AT_ONCE = 1024
 

@@ -220,7 +220,7 @@ def adapted():
             lambda: {"Mood": make_tasks("mood")["mood"]},
             "must be of small letters, digits and underscores, and",
         ),
-        (lambda: {LOGITS: make_tasks("mood")["mood"]}, "and none of serve, all, logits, got 'logits'"),
+        (lambda: {LOGITS: make_tasks("mood")["mood"]}, "and none of serve, all, logits, probabilities,"),
         (lambda: {"pooler": make_tasks("stars")["stars"]}, "must differ from the names of the encoder's layers"),
         (other_encoder, "must be built on the encoder of the other tasks, as Kind.build(base.encoder, base.tokenizer"),
         (other_tokenizer, "must have the tokenizer of the other tasks, got 'another one'"),
