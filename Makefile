@@ -214,7 +214,7 @@ KOTLIN := build/kotlin
 LITERT_COMMIT := 145c7523ff08d5e57ab5c582141775eea47da9c7
 LITERT_READY := $(if $(LITERT),build/litert/.ready)
 test-kotlin: $(READY) $(KOTLIN)/.ready $(LITERT_READY) ## the tokenizers in Kotlin, and the example for Android (needs java and mvn), also against LiteRT with LITERT=https://github.com/google-ai-edge/LiteRT
-	$(if $(LITERT),LITERT=$(CURDIR)/build/litert) KOTLIN=$(CURDIR)/$(KOTLIN) $(BIN)/python -m pytest -m kotlin tests/clients/kotlin tests/plugins/static
+	$(if $(LITERT),LITERT=$(CURDIR)/build/litert) KOTLIN=$(CURDIR)/$(KOTLIN) $(BIN)/python -m pytest -m kotlin tests/clients/kotlin tests/plugins/open_labels tests/plugins/static
 
 build/litert/.ready: Makefile
 	rm -rf build/litert && git init --quiet build/litert
@@ -231,7 +231,7 @@ $(KOTLIN)/.ready: tests/clients/kotlin/pom.xml
 
 test-swift: $(READY) ## the tokenizers in Swift, against the library's, and the example for iOS
 	@command -v swiftc >/dev/null || { echo "make test-swift needs swiftc" >&2; exit 1; }
-	$(BIN)/python -m pytest -m swift tests/clients/swift tests/plugins/static
+	$(BIN)/python -m pytest -m swift tests/clients/swift tests/plugins/open_labels tests/plugins/static
 
 test-native: $(READY) ## tokenizers and answers in C++, C, Rust and C#, with sanitizers and a million fuzzed inputs (needs g++, rustc and mcs)
 	@for tool in g++ gcc rustc mcs mono; do command -v $$tool >/dev/null || { echo "make test-native needs $$tool" >&2; exit 1; }; done

@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -27,7 +27,7 @@ from sklearn.metrics import roc_auc_score
 import keras_bert
 from benchmarks.new_heads import Columns, read
 from plugins.open_labels.label_table import LabelTable
-from plugins.open_labels.task import open_labels
+from plugins.open_labels.task import OpenLabels, open_labels
 
 ADDED, EXAMPLES = 17, (0, 1, 3, 8)
 # Texts that measure the ranges of int8 activations.
@@ -48,8 +48,9 @@ def main() -> None:
         measure_times(options.checkpoint, train)
         return
     figures = collections.defaultdict(list)
+    options.all_rows, options.vectors = train, None
     for draw in range(options.draws):
-        for name, value in measure(options, train, test, random.Random(draw), draw):
+        for name, value in measure(options, test, random.Random(draw), draw):
             figures[name].append(value)
             print(f"draw {draw}, {name}: {value:.2f}", flush=True)
     for name, values in figures.items():
@@ -57,54 +58,74 @@ def main() -> None:
         print(f"{name}: {statistics.fmean(values):.2f} ± {deviation:.2f}", flush=True)
 
 
+class Vectors(NamedTuple):
+    """The vectors of training texts, test texts and labels' names."""
+
+    train: np.ndarray[Any, Any]
+    test: np.ndarray[Any, Any]
+    names: np.ndarray[Any, Any]
+
+
+def embed(options: argparse.Namespace, train: Columns, test: Columns, seed: int = 0) -> dict[str, Vectors]:
+    """The vectors of the encoder, trained on `train` if the options say so, and of its int8 file."""
+    task: Any = keras_bert.from_hugging_face(options.checkpoint, task="embedding", max_length=64)
+    rows, tested = options.all_rows, test.texts
+    if options.epochs:
+        task = OpenLabels.build(task.encoder, task.tokenizer, max_length=64)
+        task.fit(*train[:2], epochs=options.epochs, seed=seed, verbose=0)
+    names = [name.replace("_", " ") for name in sorted(set(rows.labels))]
+    vectors = {"": Vectors(*map(task.predict, (rows.texts, tested, names)))}
+    with tempfile.TemporaryDirectory() as folder:
+        keras_bert.quantize(task, train.texts[:CALIBRATION], post_training=True)
+        task.export(file := str(Path(folder) / "model.tflite"))
+        int8: Any = keras_bert.load(file)
+        return {**vectors, ", int8 file": Vectors(*map(int8.predict, (rows.texts, tested, names)))}
+
+
 def measure(
-    options: argparse.Namespace, train: Columns, test: Columns, chance: random.Random, seed: int
+    options: argparse.Namespace, test: Columns, chance: random.Random, seed: int
 ) -> Iterator[tuple[str, float]]:
     """The figures of a draw."""
+    train: Columns = options.all_rows
     names = sorted(set(train.labels))
     added = chance.sample(names, ADDED)
     examples = {
         name: chance.sample([row for row, label in enumerate(train.labels) if label == name], 8) for name in added
     }
-    old = train.take([row for row, label in enumerate(train.labels) if label not in examples])
-    new = train.take([row for rows in examples.values() for row in rows])
-    task = keras_bert.from_hugging_face(options.checkpoint, task="embedding", max_length=64)
-    task = open_labels(task, *old[:2])
-    if options.epochs:
-        task.fit(*old[:2], epochs=options.epochs, seed=seed, verbose=0)
+    old = [row for row, label in enumerate(train.labels) if label not in examples]
     is_new = np.isin(test.labels, added)
-    vectors = task.predict(test.texts)
-    scores = task.table.scores(vectors)
-    yield "60 labels, rows with them", share(task.table, scores, test.labels, ~is_new)
-    yield "area under the curve of none of these", 100 * float(roc_auc_score(~is_new, scores.max(axis=1)))
-    for count in EXAMPLES:
-        start = time.perf_counter()
-        for name in added:
-            task.add_label(name, [train.texts[row] for row in examples[name][:count]])
-        seconds = time.perf_counter() - start
-        for name, table in {"": task.table, ", no bias": without_bias(task.table)}.items():
-            yield from shares(f"{count} examples{name}", table, table.scores(vectors), test.labels, is_new)
-        if count != EXAMPLES[-1]:
-            for _ in added:
-                task.table.undo()
-    yield "milliseconds of an addition of 8 examples, the encoder included", 1000 * seconds / ADDED
-    # Before the quantization, which rounds the weights in place.
-    vectors_of_rows = task.predict(old.texts + new.texts)
-    labels = old.labels + new.labels
-    again = LabelTable.fit(vectors_of_rows, labels, names=names, name_vectors=task.predict(names))
-    yield from shares("the table fitted to the same rows", again, again.scores(vectors), test.labels, is_new)
-    regression: Any = LogisticRegression(C=10, max_iter=1000).fit(vectors_of_rows, labels)
-    right = regression.predict(vectors) == np.array(test.labels)
+    if options.epochs or options.vectors is None:
+        options.vectors = embed(options, train.take(old), test, seed)
+    for file, vectors in options.vectors.items():
+        table = fit_table(vectors, names, train, old)
+        scores = table.scores(vectors.test)
+        yield f"60 labels, rows with them{file}", share(table, scores, test.labels, ~is_new)
+        yield f"area under the curve of none of these{file}", 100 * float(roc_auc_score(~is_new, scores.max(axis=1)))
+        for count in EXAMPLES:
+            grown = table.copy()
+            for name in added:
+                named = None if count else vectors.names[names.index(name)]
+                grown.add(name, vectors.train[examples[name][:count]], named)
+            for bias, chosen in {"": grown, ", no bias": without_bias(grown)}.items():
+                scores = chosen.scores(vectors.test)
+                yield from shares(f"{count} examples{bias}{file}", chosen, scores, test.labels, is_new)
+    vectors = options.vectors[""]
+    same = [*old, *(row for rows in examples.values() for row in rows)]
+    again = fit_table(vectors, names, train, same)
+    yield from shares("the table fitted to the same rows", again, again.scores(vectors.test), test.labels, is_new)
+    labels = [train.labels[row] for row in same]
+    regression: Any = LogisticRegression(C=10, max_iter=1000).fit(vectors.train[same], labels)
+    right = regression.predict(vectors.test) == np.array(test.labels)
     for name, rows in (("", slice(None)), (", old labels", ~is_new), (", new labels", is_new)):
         yield f"logistic regression on the same rows{name}", 100 * float(right[rows].mean())
-    with tempfile.TemporaryDirectory() as folder:
-        # The model that is exported has the labels, too.
-        keras_bert.quantize(task, old.texts[:CALIBRATION], post_training=True)
-        task.export(file := str(Path(folder) / "model.tflite"))
-        int8: Any = keras_bert.load(file)
-        yield from shares(
-            "int8 file, 8 examples", int8.table, int8.table.scores(int8.predict(test.texts)), test.labels, is_new
-        )
+
+
+def fit_table(vectors: Vectors, names: Sequence[str], train: Columns, rows: Sequence[int]) -> LabelTable:
+    """The table of the labels of some training rows."""
+    labels = [train.labels[row] for row in rows]
+    kept = sorted(set(labels))
+    sides = vectors.names[[names.index(name) for name in kept]]
+    return LabelTable.fit(vectors.train[list(rows)], labels, names=kept, name_vectors=sides)
 
 
 def without_bias(table: LabelTable) -> LabelTable:
