@@ -58,7 +58,7 @@ def main() -> None:
         print(f"{name}: {statistics.fmean(values):.2f} ± {deviation:.2f}", flush=True)
 
 
-class Vectors(NamedTuple):
+class EmbeddedTexts(NamedTuple):
     """The vectors of training texts, test texts and labels' names."""
 
     train: np.ndarray[Any, Any]
@@ -66,7 +66,7 @@ class Vectors(NamedTuple):
     names: np.ndarray[Any, Any]
 
 
-def embed(options: argparse.Namespace, train: Columns, test: Columns, seed: int = 0) -> dict[str, Vectors]:
+def embed(options: argparse.Namespace, train: Columns, test: Columns, seed: int = 0) -> dict[str, EmbeddedTexts]:
     """The vectors of the encoder, trained on `train` if the options say so, and of its int8 file."""
     task: Any = keras_bert.from_hugging_face(options.checkpoint, task="embedding", max_length=64)
     rows, tested = options.all_rows, test.texts
@@ -74,12 +74,12 @@ def embed(options: argparse.Namespace, train: Columns, test: Columns, seed: int 
         task = OpenLabels.build(task.encoder, task.tokenizer, max_length=64)
         task.fit(*train[:2], epochs=options.epochs, seed=seed, verbose=0)
     names = [name.replace("_", " ") for name in sorted(set(rows.labels))]
-    vectors = {"": Vectors(*map(task.predict, (rows.texts, tested, names)))}
+    vectors = {"": EmbeddedTexts(*map(task.predict, (rows.texts, tested, names)))}
     with tempfile.TemporaryDirectory() as folder:
         keras_bert.quantize(task, train.texts[:CALIBRATION], post_training=True)
         task.export(file := str(Path(folder) / "model.tflite"))
         int8: Any = keras_bert.load(file)
-        return {**vectors, ", int8 file": Vectors(*map(int8.predict, (rows.texts, tested, names)))}
+        return {**vectors, ", int8 file": EmbeddedTexts(*map(int8.predict, (rows.texts, tested, names)))}
 
 
 def measure(
@@ -120,7 +120,7 @@ def measure(
         yield f"logistic regression on the same rows{name}", 100 * float(right[rows].mean())
 
 
-def fit_table(vectors: Vectors, names: Sequence[str], train: Columns, rows: Sequence[int]) -> LabelTable:
+def fit_table(vectors: EmbeddedTexts, names: Sequence[str], train: Columns, rows: Sequence[int]) -> LabelTable:
     """The table of the labels of some training rows."""
     labels = [train.labels[row] for row in rows]
     kept = sorted(set(labels))
