@@ -13,11 +13,11 @@ from keras_bert.core.folders import GOLDEN_FILE, LEVELS_ABOVE, SELF_TEST_FILE, T
 from keras_bert.export.bundle import load_exported
 from keras_bert.export.targets.registry import FILES
 
-# As a share of the range of a file's golden outputs. LiteRT and ONNX Runtime differ by up to 2 % from processor to
-# processor, a file that saturates by 13 % and more (docs/decisions/0048).
-_TOLERANCE = 0.05
+# As a share of the range of a file's golden outputs. From processor to processor most rows are equal, and a few differ
+# by up to 11 %; of a file that saturates all differ, by 8 % and more (docs/decisions/0055).
+_TOLERANCE = 0.02
 # Rows with outputs, the least tokens of one, and the numbers of an output that are kept.
-_ROWS, _FEWEST_TOKENS, _NUMBERS = 2, 8, 64
+_ROWS, _FEWEST_TOKENS, _NUMBERS = 3, 8, 64
 # The blocks of a file that `hash_blocks` reads, in bytes. A training changes each of them.
 _BLOCKS, _BLOCK = 64, 64
 
@@ -101,7 +101,7 @@ def check_file(place: str | os.PathLike[str]) -> None:
     Raises:
         FileNotFoundError: there is no file, or no self-test.
         SelfTestError: a part is wrong: a file is truncated or of another version, the labels are others, the tokenizer
-            gives other tokens, or a file gives other outputs, as on a processor that computes otherwise.
+            gives other tokens, or a file gives other outputs for all rows, as on a processor that computes otherwise.
         ValueError: a file is damaged.
 
     Examples:
@@ -139,13 +139,14 @@ def _check(folder: Path, name: str, test: Mapping[str, Any]) -> None:
     for row in test["rows"]:
         if task.tokenizer.tokenize_with_offsets([row["text"]])[0].to_list()[0] != row["pieces"]:
             raise SelfTestError("tokenizer", f"the tokenizer of {folder} gives other tokens for {row['text']!r}")
-    for row in test["rows"]:
-        if name in row.get("outputs", {}):
-            output = flatten_output(predict_outputs(task, row["text"], row.get("second")))[:_NUMBERS]
-            difference = float(np.abs(np.subtract(output, row["outputs"][name])).max())
-            if not difference <= expected["tolerance"]:
-                limit = f"by at most {expected['tolerance']:g} from those of its self-test, got {difference:.4g}"
-                raise SelfTestError(
-                    "outputs",
-                    f"the outputs of {file} must differ {limit}: this processor or its runtime computes otherwise",
-                )
+    differences = []
+    for row in (row for row in test["rows"] if name in row.get("outputs", {})):
+        output = flatten_output(predict_outputs(task, row["text"], row.get("second")))[:_NUMBERS]
+        differences.append(float(np.abs(np.subtract(output, row["outputs"][name])).max()))
+        # A last bit may change one row, a wrong computation changes all.
+        if differences[-1] <= expected["tolerance"]:
+            return
+    if differences:
+        limit = f"by at most {expected['tolerance']:g} from those of its self-test, got {min(differences):.4g}"
+        reason = "this processor or its runtime computes otherwise"
+        raise SelfTestError("outputs", f"the outputs of {file} must differ {limit}: {reason}")

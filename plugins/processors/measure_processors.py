@@ -18,7 +18,7 @@ from components.scoring.significance import compare_models
 from keras_bert.core.folders import ANSWERING_FILES
 from keras_bert.core.processor import usable_processors
 from keras_bert.export.targets.registry import FILES
-from plugins.processors.emulators import AARCH64_FOLDER
+from plugins.processors.emulators import AARCH64_FOLDER, MAX_DIFFERENCE
 from plugins.processors.settings import NAMES
 
 # The time of a row on an emulated processor, over that of a row in a batch on this machine.
@@ -26,7 +26,7 @@ _EMULATED_ROW = 300
 
 
 class _Emulated(NamedTuple):
-    """The answers of a file on a processor, and their largest difference from those here, see `Emulator`."""
+    """The answers of a file on a processor, and their difference from those here, see `Emulator`."""
 
     answers: Sequence[Any]
     difference: float
@@ -56,7 +56,7 @@ def measure_processors(
     rows: int = 100,
     metric: str = "",
     max_export_loss: float = 1.5,
-    max_difference: float = 0.05,
+    max_difference: float = MAX_DIFFERENCE,
     aarch64: str = AARCH64_FOLDER,
 ) -> None:
     """Scores exported files on emulated processors, and compares their outputs with those of this machine.
@@ -118,8 +118,8 @@ def choose_files(folder: Path, files: Sequence[str]) -> list[str]:
 
 def judge_difference(row: str, difference: float, limit: float) -> tuple[bool, str]:
     """Whether the outputs of a row are those of this machine, and the rule."""
-    rule = f"of the range from those of this machine, at most processors.max_difference {100 * limit:g} %"
-    return difference <= limit, f"{row}: the outputs must differ by {100 * difference:.2g} % {rule}"
+    rule = f"by at most processors.max_difference {100 * limit:g} % of their range, got {100 * difference:.2g} %"
+    return difference <= limit, f"{row}: the outputs of the median row must differ from those of this machine {rule}"
 
 
 def _emulate(

@@ -7,7 +7,7 @@ import pydantic
 from keras_bert.core.checks import check
 from keras_bert.core.validation import NonEmptyStr, PositiveShare, validated_dataclass
 from keras_bert.export.targets.registry import FILES
-from plugins.processors.emulators import AARCH64_FOLDER, DEFAULT_PROCESSORS, ProcessorName
+from plugins.processors.emulators import AARCH64_FOLDER, DEFAULT_PROCESSORS, MAX_DIFFERENCE, ProcessorName
 
 # Files in the formats of LiteRT and ONNX Runtime that take token ids, also of pairs.
 NAMES = tuple(
@@ -25,15 +25,16 @@ class Processors:
             `cortex-a76` and `neoverse-n1` (dot products of int8).
         files: the `.tflite` and `.onnx` files of the exported folder that are answered, all different, such as
             `transformers_js/onnx/model_int8.onnx`; empty for the file that `predict` uses and all int8 files.
-        max_difference: the largest difference of an output of a file from that on this machine, as a share of the range
-            of this output over the rows; above 0 and at most 1. A file above it is not pushed.
+        max_difference: the limit of the median difference, above 0 and at most 1; a file above it is not pushed. The
+            difference of a row is the largest one of its outputs from those on this machine, as a share of the range of
+            this output over the rows.
         aarch64: for the processors of Arm, a folder with a Python for aarch64; an error names the command that makes
             one.
     """
 
     names: Annotated[tuple[ProcessorName, ...], pydantic.Field(min_length=1)] = DEFAULT_PROCESSORS
     files: tuple[NonEmptyStr, ...] = ()
-    max_difference: PositiveShare = 0.05
+    max_difference: PositiveShare = MAX_DIFFERENCE
     aarch64: NonEmptyStr = AARCH64_FOLDER
 
     @pydantic.model_validator(mode="after")

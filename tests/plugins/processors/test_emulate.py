@@ -115,7 +115,7 @@ def test_rows_have_the_scores_of_the_emulated_file(tmp_path, emulator):
         (loss_holds, loss), (is_same, difference) = verdicts
         assert loss_holds
         assert "must not be significantly below the teacher's" in loss
-        assert "at most processors.max_difference 5 %" in difference
+        assert "at most processors.max_difference 1 %" in difference
         scores[name] = is_same
     assert scores == {"same": True, "other": False}
 
