@@ -235,7 +235,7 @@ test-swift: $(READY) ## the tokenizers in Swift, against the library's, and the 
 
 test-native: $(READY) ## tokenizers and answers in C++, C, Rust and C#, with sanitizers and a million fuzzed inputs (needs g++, rustc and mcs)
 	@for tool in g++ gcc rustc mcs mono; do command -v $$tool >/dev/null || { echo "make test-native needs $$tool" >&2; exit 1; }; done
-	$(BIN)/python -m pytest -m native tests/plugins/native
+	$(BIN)/python -m pytest -m "native and not slow" tests/plugins/native
 
 test-slurm: $(READY) ## a job whose steps srun starts, on a Slurm cluster on loopback (needs slurmctld, slurmd and munge, Debian's apt)
 	@PATH="$$PATH:/usr/sbin"; command -v slurmctld slurmd munged >/dev/null || { echo "make test-slurm needs slurmctld, slurmd and munge, of Debian's packages" >&2; exit 1; }

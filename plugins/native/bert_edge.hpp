@@ -829,6 +829,8 @@ class Step {
 
   /* Changes a text; `other` is a text whose memory is used. */
   void apply(Text &text, Text &other, const Classes &classes) const {
+    const bool has_tables = kind_ == Kind::characters || kind_ >= Kind::decomposed;
+    if (has_tables && std::none_of(text.begin(), text.end(), [this](const Character &character) { return active_[character.code]; })) return;
     other.clear();
     switch (kind_) {
       case Kind::characters: replace_characters(text, other); break;
@@ -999,10 +1001,6 @@ class Step {
 
   /* SentencePiece's replacements, as `tokenizers` makes them: of graphemes, or of their characters. */
   void replace_graphemes(const Text &text, Text &out, const Classes &classes) const {
-    if (std::none_of(text.begin(), text.end(), [this](const Character &character) { return active_[character.code]; })) {
-      out = text;
-      return;
-    }
     std::vector<Change> changes;
     changes.reserve(text.size());
     const auto put = [&](std::size_t count, Sequences::Span codes) {
@@ -1183,21 +1181,21 @@ class Splitter {
     separators_ = classes.mask(kind_ == Kind::white ? "white" : "punctuation");
   }
 
-  /* Calls a function with each word of a part of a text. */
+  /* Calls a function with each word of a part of a text; `word` is a text whose memory is used. */
   template <typename Use>
-  void split(Span text, const Classes &classes, Use use) const {
+  void split(Span text, const Classes &classes, Text &word, Use use) const {
     if (kind_ == Kind::white || kind_ == Kind::marks) {
       cut(text, [&](char32_t code) { return classes.contains(separators_, code); }, kind_ == Kind::white ? Place::dropped : Place::alone, use);
     } else if (kind_ == Kind::words) {
-      Text word(text.begin(), text.end());
-      for (Character &character : word) character.code = character.code == kSpace ? mark_ : character.code;
-      const bool is_prefixed = scheme_ == "always" || (scheme_ == "first" && !word.empty() && word[0].start == 0);
-      if (is_prefixed && !word.empty() && word[0].code != mark_) word.insert(word.begin(), {mark_, word[0].start, word[0].end});
+      word.clear();
+      const bool is_prefixed = text.size() > 0 && (scheme_ == "always" || (scheme_ == "first" && text[0].start == 0));
+      if (is_prefixed && text[0].code != mark_ && text[0].code != kSpace) word.push_back({mark_, text[0].start, text[0].end});
+      for (const Character &character : text) word.push_back({character.code == kSpace ? mark_ : character.code, character.start, character.end});
       if (splits_) cut(span_of(word), [&](char32_t code) { return code == mark_; }, Place::first, use);
       else use(span_of(word));
     } else if (kind_ == Kind::bytes && has_prefix_ && text.size() > 0 && text[0].code != kSpace) {
-      Text word(text.begin(), text.end());
-      word.insert(word.begin(), {kSpace, word[0].start, word[0].end});
+      word.assign(1, {kSpace, text[0].start, text[0].end});
+      word.insert(word.end(), text.begin(), text.end());
       cut_runs(span_of(word), classes, use);
     } else {
       cut_runs(text, classes, use);
@@ -1314,6 +1312,7 @@ class UnigramModel {
     trie_ = Trie(std::move(keys));
     for (const double score : scores_) unknown_score_ = std::min(unknown_score_, score);
     unknown_score_ -= kUnknownPenalty;
+    find_stable(pieces);
   }
 
   /* The best tokens up to a character: the sum of their scores, and where the last of them begins. */
@@ -1325,6 +1324,10 @@ class UnigramModel {
   /* `best` keeps its memory between calls. */
   void cut(const Word &word, std::vector<Best> &best, std::vector<Token> &tokens) const {
     const std::size_t size = word.size(), before = tokens.size();
+    if (const std::int32_t id = trie_.find(word.text()); id != kNoId && is_stable_[static_cast<std::size_t>(id)]) {
+      tokens.push_back(word.token(id, 0, size));
+      return;
+    }
     best.assign(size + 1, Best());
     for (std::size_t first = 0; first < size; first += 1) {
       const double sum = best[first].score;
@@ -1359,7 +1362,25 @@ class UnigramModel {
   /* Below the lowest score (`kUnkPenalty` of google/sentencepiece). */
   static constexpr double kUnknownPenalty = 10;
 
+  /* Finds the tokens that are the best of their own text: a word that is one needs no search. */
+  void find_stable(const std::vector<std::string_view> &pieces) {
+    is_stable_.assign(scores_.size(), false);
+    std::vector<Best> best;
+    std::vector<Token> tokens;
+    Text characters;
+    Word word;
+    for (std::size_t id = 0; id < scores_.size(); id += 1) {
+      characters.clear();
+      for (std::size_t byte = 0; byte < pieces[id].size();) characters.push_back({decode_utf8(pieces[id], byte), 0, 0});
+      word.assign(span_of(characters));
+      tokens.clear();
+      cut(word, best, tokens);
+      is_stable_[id] = tokens.size() == 1 && tokens[0].id == static_cast<std::int32_t>(id);
+    }
+  }
+
   Trie trie_;
+  std::vector<bool> is_stable_;
   std::vector<double> scores_;
   double unknown_score_ = std::numeric_limits<double>::infinity();
   std::int32_t unknown_ = 0;
@@ -1386,13 +1407,16 @@ class MergeModel {
     index(pieces);
   }
 
+  /* A token of a word whose merges go on, and the tokens beside it. */
   struct Symbol {
-    std::int32_t id, before, behind;
+    std::int32_t id;
     std::uint32_t start, end;
+    std::int32_t before, behind;
   };
+  /* A merge of the symbol `left` and the one behind it. */
   struct Merge {
     std::uint32_t rank;
-    std::int32_t left, left_id, right_id, id;
+    std::int32_t id, left, left_id, right_id;
     bool operator<(const Merge &other) const { return rank != other.rank ? rank > other.rank : left > other.left; }
   };
   /* Memory that is kept between calls. */
@@ -1419,6 +1443,8 @@ class MergeModel {
   }
 
  private:
+  static constexpr std::uint32_t kNoRank = std::numeric_limits<std::uint32_t>::max();
+
   /* Pairs of tokens with the rank of their merge and its token, in a hash table with open addressing. */
   class Pairs {
    public:
@@ -1534,41 +1560,74 @@ class MergeModel {
     merges.clear();
     for (std::size_t place = first; place < last; place += 1) {
       const auto add = [&, place, &symbols = symbols](std::int32_t id) {
-        const auto count = static_cast<std::int32_t>(symbols.size());
-        symbols.push_back({id, count - 1, count + 1, word[place].start, word[place].end});
+        symbols.push_back({id, word[place].start, word[place].end, kNoId, kNoId});
       };
       const auto letter = letters_.empty() ? letters_.end() : letters_.find(word.code(place));
       if (letter != letters_.end()) add(letter->second);
       else for (std::uint32_t byte = word.begin_of(place); byte < word.end_of(place); byte += 1) add(byte_ids_[word.byte(byte)]);
     }
-    symbols.back().behind = kNoId;
-    const auto offer = [this, &symbols = symbols, &merges = merges](std::int32_t left) {
-      if (left < 0 || symbols[static_cast<std::size_t>(left)].behind < 0) return;
-      const Symbol &symbol = symbols[static_cast<std::size_t>(left)], &next = symbols[static_cast<std::size_t>(symbol.behind)];
-      if (const auto *pair = pairs_.find(symbol.id, next.id)) {
-        merges.push_back({pair->rank, left, symbol.id, next.id, pair->id});
-        std::push_heap(merges.begin(), merges.end());
-      }
+    if (symbols.size() <= kFew) merge_few(symbols, merges);
+    else merge_many(symbols, merges);
+    for (const Symbol &symbol : symbols) {
+      if (symbol.id != kNoId) tokens.push_back({symbol.id, symbol.start, symbol.end, false});
+    }
+  }
+
+  /* Up to so many symbols the best pair is sought among all, which is faster than a heap. */
+  static constexpr std::size_t kFew = 32;
+
+  Merge merge_of(const std::vector<Symbol> &symbols, std::size_t left, std::size_t right) const {
+    const std::int32_t left_id = symbols[left].id, right_id = symbols[right].id;
+    const auto *pair = pairs_.find(left_id, right_id);
+    if (pair == nullptr) return {kNoRank, kNoId, static_cast<std::int32_t>(left), left_id, right_id};
+    return {pair->rank, pair->id, static_cast<std::int32_t>(left), left_id, right_id};
+  }
+
+  void merge_few(std::vector<Symbol> &symbols, std::vector<Merge> &merges) const {
+    for (std::size_t place = 0; place + 1 < symbols.size(); place += 1) merges.push_back(merge_of(symbols, place, place + 1));
+    while (!merges.empty()) {
+      std::size_t best = 0;
+      for (std::size_t place = 1; place < merges.size(); place += 1) best = merges[place].rank < merges[best].rank ? place : best;
+      if (merges[best].rank == kNoRank) return;
+      symbols[best].id = merges[best].id;
+      symbols[best].end = symbols[best + 1].end;
+      symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(best) + 1);
+      merges.erase(merges.begin() + static_cast<std::ptrdiff_t>(best));
+      if (best > 0) merges[best - 1] = merge_of(symbols, best - 1, best);
+      if (best < merges.size()) merges[best] = merge_of(symbols, best, best + 1);
+    }
+  }
+
+  /* Leaves symbols without an id where two became one. */
+  void merge_many(std::vector<Symbol> &symbols, std::vector<Merge> &merges) const {
+    const auto last = static_cast<std::int32_t>(symbols.size()) - 1;
+    for (std::int32_t place = 0; place <= last; place += 1) {
+      symbols[static_cast<std::size_t>(place)].before = place - 1;
+      symbols[static_cast<std::size_t>(place)].behind = place < last ? place + 1 : kNoId;
+    }
+    const auto offer = [&](std::int32_t left, std::int32_t right) {
+      if (left < 0 || right < 0) return;
+      const Merge merge = merge_of(symbols, static_cast<std::size_t>(left), static_cast<std::size_t>(right));
+      if (merge.rank == kNoRank) return;
+      merges.push_back(merge);
+      std::push_heap(merges.begin(), merges.end());
     };
-    for (std::size_t place = 0; place + 1 < symbols.size(); place += 1) offer(static_cast<std::int32_t>(place));
+    for (std::int32_t place = 0; place < last; place += 1) offer(place, place + 1);
     while (!merges.empty()) {
       std::pop_heap(merges.begin(), merges.end());
       const Merge best = merges.back();
       merges.pop_back();
       Symbol &left = symbols[static_cast<std::size_t>(best.left)];
-      if (left.id != best.left_id || left.behind < 0 || symbols[static_cast<std::size_t>(left.behind)].id != best.right_id) continue;
+      if (left.id != best.left_id || left.behind < 0) continue;
       Symbol &right = symbols[static_cast<std::size_t>(left.behind)];
+      if (right.id != best.right_id) continue;
       left.id = best.id;
       left.end = right.end;
       left.behind = right.behind;
       right.id = kNoId;
       if (left.behind >= 0) symbols[static_cast<std::size_t>(left.behind)].before = best.left;
-      offer(best.left);
-      offer(left.before);
-    }
-    for (std::int32_t place = 0; place >= 0; place = symbols[static_cast<std::size_t>(place)].behind) {
-      const Symbol &symbol = symbols[static_cast<std::size_t>(place)];
-      tokens.push_back({symbol.id, symbol.start, symbol.end, false});
+      offer(best.left, left.behind);
+      offer(left.before, best.left);
     }
   }
 
@@ -1614,6 +1673,7 @@ class Subwords final : public Tokenizer {
     for (std::uint32_t place = 0; place < text.size(); place += 1) text[place] = {decoded.codes[place], place, place + 1};
     Text part, other;
     Scratch scratch;
+    scratch.texts.resize(splitters_.size());
     const auto add = [&](Span whole, std::int32_t id) { tokens.push_back({id, whole[0].start, whole[whole.size() - 1].end, false}); };
     raw_.separate(span_of(text), classes_, [&](Span raw, std::int32_t raw_id) {
       if (raw_id != kNoId) return add(raw, raw_id);
@@ -1631,6 +1691,9 @@ class Subwords final : public Tokenizer {
  private:
   enum class Kind { wordpiece, bpe, unigram };
 
+  /* Each step has tables of its own, and each split calls the next one. */
+  static constexpr std::size_t kMostSteps = 64;
+
   /* What only the model of the tokenizer needs. */
   struct Reading {
     std::int32_t unknown = kNoId;
@@ -1642,6 +1705,7 @@ class Subwords final : public Tokenizer {
 
   /* Memory that is kept between the words of a text. */
   struct Scratch {
+    std::vector<Text> texts;  // of each splitter
     Word word;
     MergeModel::Scratch merging;
     std::vector<UnigramModel::Best> best;
@@ -1680,8 +1744,11 @@ class Subwords final : public Tokenizer {
     else if (name == "special") {
       for (std::size_t place = 1; place < line.size(); place += 1) reading.special.push_back(line.number(place, 0, count));
     } else if (name == "trim") trims_.push_back(line.flag(1));
-    else if (name == "step") steps_.emplace_back(line);
-    else if (name == "split") splitters_.emplace_back(line);
+    else if (name == "step" || name == "split") {
+      if (steps_.size() + splitters_.size() == kMostSteps) line.fail("at most 64 steps and splits");
+      if (name == "step") steps_.emplace_back(line);
+      else splitters_.emplace_back(line);
+    }
     else if (name == "words") {
       reading.word_count = static_cast<std::size_t>(line.number(1, 0, count + 1));
       reading.longest_word = static_cast<std::size_t>(line.number(2, 0, std::numeric_limits<std::int32_t>::max()));
@@ -1726,7 +1793,7 @@ class Subwords final : public Tokenizer {
   /* Splits a part of a text by the splitters from one on, and cuts the words. */
   void split(Span text, std::size_t splitter, Scratch &scratch, std::vector<Token> &tokens) const {
     if (splitter < splitters_.size()) {
-      splitters_[splitter].split(text, classes_, [&](Span part) { split(part, splitter + 1, scratch, tokens); });
+      splitters_[splitter].split(text, classes_, scratch.texts[splitter], [&](Span part) { split(part, splitter + 1, scratch, tokens); });
       return;
     }
     scratch.word.assign(text);
@@ -2401,7 +2468,7 @@ class Model {
   const std::vector<std::string> &labels() const { return settings_->labels; }
   std::size_t max_length() const { return settings_->max_length; }
 
-  /* A text; a `prompt` is the name of one of the prompts of `task.json`, which is put in front of the text. */
+  /* A text; a `prompt` is the name of one of the prompts of `task.json`, which is put in front of the text; others are empty. */
   Question ask(std::string_view text, Unit unit = Unit::bytes, std::string_view prompt = {}) const {
     const auto found = settings_->prompts.find(prompt);
     if (found == settings_->prompts.end()) return Question(tokenizer_, settings_, text, nullptr, unit);

@@ -15,7 +15,9 @@ HEADER = ExportedFile(
     takes_ids=False,
 )
 _HERE = Path(__file__).parent
-SOURCES = tuple(_HERE / name for name in ("bert_edge.hpp", "bert_edge.h", "bert_edge.cpp"))
+SOURCES = tuple(
+    _HERE / name for name in ("bert_edge.hpp", "bert_edge.h", "bert_edge.cpp", "bert_edge.rs", "BertEdge.cs")
+)
 
 
 class Native(ExportTarget):

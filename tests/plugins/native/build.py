@@ -11,7 +11,7 @@ SANITIZERS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
 def compile_program(folder, *sources, flags=("-O2",), compiler="g++"):
-    """Compiles sources of this folder, or of the plug-in's, into a program; warnings are errors."""
+    """Compiles sources of this folder, or of the plug-in's; returns the program's path. Warnings are errors."""
     program = folder / Path(sources[0]).stem
     paths = [str(HERE / name if (HERE / name).is_file() else SOURCES / name) for name in sources]
     command = [compiler, "-std=c++17", *WARNINGS, *flags, f"-I{SOURCES}", *paths, "-o", str(program), "-pthread"]
