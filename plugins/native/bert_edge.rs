@@ -146,7 +146,5 @@ impl Question {
 }
 
 impl Drop for Question {
-    fn drop(&mut self) {
-        unsafe { bert_edge_forget(self.0) }
-    }
+    fn drop(&mut self) { unsafe { bert_edge_forget(self.0) } }
 }
