@@ -2,7 +2,8 @@
 
 import base64
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -49,16 +50,17 @@ def golden_operations(table: LabelTable, count: int = 100, seed: int = 0) -> lis
             device.add_examples(label, vectors)
             device.add(other, vectors)
             exported = device.export()
-        apply: dict[str, Callable[[], None]] = {
-            "add": lambda label=label, vectors=vectors: grown.add(label, vectors),
-            "name": lambda label=label, vectors=vectors: grown.add(label, vectors[:0], vectors[0]),
-            "examples": lambda label=label, vectors=vectors: grown.add_examples(label, vectors),
-            "rename": lambda label=label, other=other: grown.rename(label, other),
-            "remove": lambda label=label: grown.remove(label),
-            "merge": lambda exported=exported: grown.merge(exported),
-            "undo": grown.undo,
+        change: Mapping[str, tuple[Callable[..., None], tuple[Any, ...]]] = {
+            "add": (grown.add, (label, vectors)),
+            "name": (grown.add, (label, vectors[:0], vectors[0])),
+            "examples": (grown.add_examples, (label, vectors)),
+            "rename": (grown.rename, (label, other)),
+            "remove": (grown.remove, (label,)),
+            "merge": (grown.merge, (exported,)),
+            "undo": (grown.undo, ()),
         }
-        apply[kind]()
+        method, arguments = change[kind]
+        method(*arguments)
         changes += -1 if kind == "undo" else 1
         given = exported if kind == "merge" else vectors.tobytes() if kind in ("add", "name", "examples") else b""
         lines.append("\t".join([kind, label, other if kind == "rename" else "", base64.b64encode(given).decode()]))
