@@ -115,6 +115,7 @@ def test_versions_are_numbered_and_hold_all_files(tmp_path):
         "metrics.json",
         "schema.json",
         "origin.json",
+        "self_test.json",
         "README.md",
     }
     assert contents_of(version) == {"second"}
@@ -151,7 +152,7 @@ def test_pushes_float_files_if_there_are_no_others(tmp_path):
     settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "golden.json": "[]"}
     settings["tokenizer.json"] = TOKENIZER
     push_once(tmp_path, 1, seal(edge, {**files, **settings}))
-    names = {*files, *settings, "metrics.json", "schema.json", "origin.json", "README.md"}
+    names = {*files, *settings, "metrics.json", "schema.json", "origin.json", "self_test.json", "README.md"}
     assert {path.name for path in (tmp_path / "models" / "1").iterdir()} == names
 
 
@@ -294,6 +295,7 @@ def test_pushes_at_the_same_time_take_a_version_each(tmp_path, monkeypatch):
             "metrics.json",
             "schema.json",
             "origin.json",
+            "self_test.json",
             "README.md",
         }
         assert contents_of(folder) == {content}

@@ -12,7 +12,7 @@ from keras_bert.families.longformer.settings import Longformer
 from keras_bert.options.adaptation import Adapters, Bias, Lora, Prompt
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.registry import TASKS, load_adapter
-from tests.keras_bert.tasks.test_every_task import build
+from tests.keras_bert.tasks.test_every_task import SINGLE_TASKS, build
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
 from tests.keras_bert.tiny import EAGER
 from tests.samples import long_but
@@ -132,7 +132,7 @@ def test_several_on_one_base(kind, tmp_path):
             np.testing.assert_allclose(answer(base), alone, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", SINGLE_TASKS)
 def test_every_task_is_saved_with_its_adapter(name, tmp_path):
     task = build(name, make_encoder(num_layers=1))
     disturb(task.adapt(KINDS[0]))

@@ -1,4 +1,3 @@
-import inspect
 import json
 
 import pytest
@@ -13,13 +12,12 @@ from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.registry import TASKS, load, load_adapter
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from tests.keras_bert.tasks.test_every_task import SINGLE_TASKS
 from tests.keras_bert.tasks.tiny import WORDS, make_encoder
 from tests.keras_bert.tiny import EAGER
 from tests.samples import long_but
 
 TEXTS = ["a very good film.", "bad", "unheard of"]
-# A task that is made of others has tests of its own.
-KINDS = [name for name, kind in TASKS.items() if "tasks" not in inspect.signature(kind.build).parameters]
 SETTINGS = {
     "classification": {"labels": ["no", "yes"]},
     "multi_label": {"labels": ["good", "bad"], "thresholds": [0.3, None], "label_precision": 0.75},
@@ -49,7 +47,7 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", long_but(("classification", "question_answering", "replaced_tokens", "retrieval"), KINDS)
+    "name", long_but(("classification", "question_answering", "replaced_tokens", "retrieval"), SINGLE_TASKS)
 )
 def test_a_loaded_task_answers_as_before(name, tmp_path):
     task = make_task(name)
