@@ -65,8 +65,7 @@ class Program(click.Group):
     cls=Program,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80, "show_default": True},
     no_args_is_help=False,
-    epilog="Exit status: 0 done, 1 a step failed, 2 bad input, 3 not good enough (model not blessed, limit not met, "
-    "rows that differ), 130 interrupted.",
+    epilog="Exit status: 0 done, 1 failed, 2 bad input, 3 refused, 130 interrupted.",
 )
 @click.version_option(package_name=PROGRAM, prog_name=PROGRAM, message="%(prog)s %(version)s")
 def program() -> None:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     "processors",
     multiple=True,
     type=click.Choice([*PROCESSORS]),
-    help=f"A processor; may be repeated. Default: {' and '.join(DEFAULT_PROCESSORS)}.",
+    metavar="NAME",
+    help=f"One of {', '.join(PROCESSORS)}; may be repeated. Default: {' and '.join(DEFAULT_PROCESSORS)}.",
 )
 @click.option(
     "--max-difference",
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     help="The folder of a Python for aarch64; an error names the command that makes one.",
 )
 def emulate_command(options: SimpleNamespace, console: Console) -> int:
-    """Compare the outputs of exported files on emulated processors with those of this machine.
+    """Compare the outputs of files on emulated processors with those here.
 
     A few texts of the library are answered. The exit status is 3 if one file differs by more than the limit in half of
     them.
