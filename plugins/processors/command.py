@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     help="The folder of a Python for aarch64; an error names the command that makes one.",
 )
 def emulate_command(options: SimpleNamespace, console: Console) -> int:
-    """Compare the outputs of files on emulated processors with those here.
+    """Compare what files answer here and on emulated processors.
 
     A few texts of the library are answered. The exit status is 3 if one file differs by more than the limit in half of
     them.
