@@ -279,7 +279,7 @@ $(AARCH64)/.ready: plugins/processors/make_aarch64.sh requirements/main.lock $(L
 
 test-web: $(READY) $(WEB_READY) ## the files in node and in a Chromium, with the packages of others: transformers.js and more
 	@test -n "$(CHROMIUM)" || { echo "make test-web needs a Chromium, found none; CHROMIUM=... names one" >&2; exit 1; }
-	CHROMIUM="$(CHROMIUM)" $(BIN)/python -m pytest -m web $(WEB)/web tests/plugins/explain
+	CHROMIUM="$(CHROMIUM)" $(BIN)/python -m pytest -m web $(WEB)/web tests/plugins/explain tests/plugins/open_labels
 
 $(WEB_READY): $(WEB)/package.json $(WEB)/package-lock.json
 	@command -v npm >/dev/null || { echo "make test-web needs node 20 with npm, found none" >&2; exit 1; }

@@ -30,6 +30,7 @@ from keras_bert.core.folders import (
 from keras_bert.core.vector_codes import check_space
 from keras_bert.export.rules.lite_graphs import count_operations
 from keras_bert.tasks.calibration import read_calibration
+from keras_bert.tasks.registry import TASKS
 from keras_bert.tokenizers.eager import EagerSubwords
 from keras_bert.tokenizers.subword_copies import find_copy_obstacle
 
@@ -83,7 +84,7 @@ def find_page_obstacle(folder: Path) -> str:
     if not any((folder / rules).is_file() for rules in TOKENIZER_SOURCES):
         return "there are no rules of its tokenizer for apps"
     task = json.loads((folder / TASK_FILE).read_text(encoding="utf-8"))["task"]
-    if task not in _PAGE_TASK.findall(_read("page.js")):
+    if task not in _PAGE_TASK.findall(_read("page.js")) and not _task_scripts(task):
         return f"the page cannot show answers of the task {task}"
     unknown = sorted({operation.split()[0] for operation in count_operations(file)} - page_operations())
     return f"the page cannot run the operations {', '.join(unknown)}" if unknown else ""
@@ -128,7 +129,7 @@ def write_page(folder: Path, name: str, score: PageScore, corpus: SearchCorpus |
         "description": json.dumps(content).replace("<", "\\u003c"),
         "model": base64.b64encode(file.read_bytes()).decode(),
         "corpus": "" if corpus is None else corpus.scripts(),
-        "code": page_code(rules),
+        "code": page_code(rules, _task_scripts(task["task"])),
     }
     (folder / PAGE_FILE).write_text(string.Template(_read("page.html")).substitute(fields), encoding="utf-8")
 
@@ -141,10 +142,17 @@ def _choose_examples(rows: Sequence[Mapping[str, Any]], task: Mapping[str, Any])
     return [row for row in texts if len(row) == sides][:_EXAMPLES]
 
 
-def page_code(rules: str) -> str:
-    """Joins all scripts into one, without their imports and exports; `rules` is a key of `TOKENIZER_SOURCES`."""
+def page_code(rules: str, of_task: Sequence[Path] = ()) -> str:
+    """Joins all scripts into one, without their imports and exports.
+
+    Args:
+        rules: a key of `TOKENIZER_SOURCES`.
+        of_task: `Task.page_scripts`; their names are in a scope of their own.
+    """
     scripts = (*_RUNTIME_SCRIPTS, TOKENIZER_SOURCES[rules][-1], *_PAGE_SCRIPTS)
     code = "\n".join([*map(_read, scripts[:-1]), f"const Tokenizer = {_CLASSES[rules]};", _read(scripts[-1])])
+    if of_task:
+        code += "\n".join(["", "{", *(script.read_text(encoding="utf-8") for script in of_task), "}"])
     return re.sub(r"^export ", "", re.sub(r"^import .*\n", "", code, flags=re.MULTILINE), flags=re.MULTILINE)
 
 
@@ -153,6 +161,10 @@ def _about(task: Mapping[str, Any], score: PageScore, file: Path, corpus: Search
     kind = f"{task['task'].replace('_', ' ')}{labels}"
     searched = "" if corpus is None else f" · searches {len(corpus.texts):,} texts"
     return f"{kind} · {file.name} · {score.metric} {100 * score.mean:.2f} on {score.rows} test rows{searched}"
+
+
+def _task_scripts(task: str) -> tuple[Path, ...]:
+    return TASKS[task].page_scripts if task in TASKS else ()
 
 
 def _read(name: str) -> str:

@@ -153,6 +153,10 @@ class Task(Adaptable, abc.ABC):
 
     _quantization: Any = None
 
+    page_scripts: ClassVar[tuple[Path, ...]] = ()
+    """JavaScript files that show the task's answers on the page of a pushed model, where `page.js` does not. They
+    follow `page.js` in one module, and set `TASKS[name]`."""
+
     output_name: ClassVar[str] = LOGITS
     """The name of the output of `network` in exported files."""
 

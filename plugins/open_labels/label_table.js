@@ -34,21 +34,26 @@ export class LabelTable {
   /** The labels in their order. */
   get labels() { return [...this.#labels.keys()]; }
 
-  /** The label of a vector, null for none of the labels; its probability among the labels; and its score. */
-  answer(vector) {
+  /** All labels with their probabilities among the labels and their scores, the most probable first. */
+  ranking(vector) {
     const places = this.#project(vector);
-    let [best, total] = [null, 0];
-    const entries = [...this.#labels].map(([name, { terms, bias }]) => {
+    const entries = [...this.#labels].map(([label, { terms, bias }]) => {
       let score = terms.constant;
       for (let axis = 0; axis < places.length; axis += 1) {
         score += places[axis] * (places[axis] * terms.squares[axis] + terms.products[axis]);
       }
-      return { name, score, biased: score - bias };
-    });
+      return { label, score, biased: score - bias };
+    }).sort((one, next) => next.biased - one.biased);
     if (!entries.length) throw new Error("the table must hold at least one label");
-    for (const entry of entries) if (!best || entry.biased > best.biased) best = entry;
-    for (const { biased } of entries) total += Math.exp((biased - best.biased) / this.#temperature);
-    return { label: best.score >= this.#threshold ? best.name : null, probability: 1 / total, score: best.score };
+    const powers = entries.map(({ biased }) => Math.exp((biased - entries[0].biased) / this.#temperature));
+    const total = powers.reduce((sum, power) => sum + power, 0);
+    return entries.map(({ label, score }, place) => ({ label, probability: powers[place] / total, score }));
+  }
+
+  /** The label of a vector, null for none of the labels; its probability among the labels; and its score. */
+  answer(vector) {
+    const [best] = this.ranking(vector);
+    return { ...best, label: best.score >= this.#threshold ? best.label : null };
   }
 
   /** Adds a label by the vectors of its examples; without any, by the vector of its name. */

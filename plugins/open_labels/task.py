@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,7 @@ class OpenLabels(Retrieval):
     second_text = "unused"  # type: ignore[assignment]
     tunes = True
     tuned_by = "train"
+    page_scripts = tuple(Path(__file__).with_name(name) for name in ("label_table.js", "page.js"))
 
     def __init__(
         self,

@@ -115,6 +115,7 @@ def test_every_step_up_to_a_pushed_file(line, tmp_path):
         folder=str(tmp_path / "models"),
         name="mine",
     )
+    assert "new LabelTable" in (tmp_path / "models" / "1" / "index.html").read_text()
     task = load_exported(tmp_path / "models" / "1")
     assert isinstance(task, OpenLabels)
     assert task.labels == tuple(sorted(LABELS[:4]))
