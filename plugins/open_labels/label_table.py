@@ -271,3 +271,8 @@ def _add(label: Label, sums: Array, count: int) -> Label:
     """A label with further examples, whose projected vectors have this sum."""
     total, added = (np.asarray(array + sums, "float32") for array in (label.sums, label.added_sums))
     return label._replace(sums=total, added_sums=added, weight=label.weight + count, added=label.added + count)
+
+
+def name_text(label: str, description: str = "") -> str:
+    """The text that stands for a label without examples: its name, with spaces for underscores, and its description."""
+    return f"{label.replace('_', ' ')} {description}".strip()

@@ -1,8 +1,9 @@
 """Rows of the task `open_labels`: texts with labels, some of which are held out and added after the training."""
 
+import dataclasses
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 import pydantic
@@ -13,7 +14,7 @@ from components.examples.classification import ClassificationRows
 from components.examples.texts import encode_texts
 from components.files.tables import Record
 from components.sources.shared import SPLITS, KeptColumns, LabelledFiles, NotedSplits, RowOrigin
-from components.sources.table import TableSource
+from components.sources.table import TableSource, TextRow
 from keras_bert.core.folding import fold
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 from plugins.open_labels.pairs import draw_partners
@@ -23,11 +24,20 @@ MOST_EXAMPLES = 8
 
 
 class OpenRow(NamedTuple):
-    """A text, its label, and the texts with which the label is added if it is held out: none for a trained label."""
+    """A text with its label.
+
+    Attributes:
+        text: the text.
+        label: the label.
+        examples: the texts with which the label is added if it is held out; none for a trained label.
+        description: that of the label, or empty.
+        origin: the place of the row.
+    """
 
     text: str
     label: str
     examples: tuple[str, ...] = ()
+    description: str = ""
     origin: RowOrigin = RowOrigin()
 
     @property
@@ -40,6 +50,11 @@ class OpenRow(NamedTuple):
         return ()
 
 
+def descriptions_of(rows: Iterable[OpenRow]) -> dict[str, str]:
+    """Label -> its description, or an empty text."""
+    return {row.label: row.description for row in rows}
+
+
 @validated_dataclass(kw_only=False)
 class OpenLabelsSource(LabelledFiles):
     """Rows with a label, in tables with named columns, as `TableSource` reads them.
@@ -50,6 +65,7 @@ class OpenLabelsSource(LabelledFiles):
         held_out_labels: labels that no training reads, or how many are drawn. They measure labels that are added to the
             model later: by up to 8 of their training rows, or by their names alone.
         held_out_seed: draws the held-out labels and their examples.
+        descriptions: label -> a description, which is read after the label's name.
         task: `open_labels`.
     """
 
@@ -57,6 +73,7 @@ class OpenLabelsSource(LabelledFiles):
     label: NonEmptyStr = "label"
     held_out_labels: Annotated[int, pydantic.Field(ge=0)] | tuple[NonEmptyStr, ...] = 0
     held_out_seed: int = 0
+    descriptions: Mapping[NonEmptyStr, NonEmptyStr] = dataclasses.field(default_factory=dict)
     task: Literal["open_labels"] = "open_labels"
 
     def columns(self) -> tuple[str, ...]:
@@ -68,12 +85,14 @@ class OpenLabelsSource(LabelledFiles):
         from components.examples.source_rows import complete_splits  # which imports the rows of all tasks
 
         table = TableSource(self.train, self.validation, self.test, text=self.text, label=self.label)
-        read = {
-            split: [OpenRow(row.text, row.label, (), row.origin) for row in rows]
-            for split, rows in table.read_splits(kept).items()
-        }
-        chance = random.Random(self.held_out_seed)
-        held_out = self._choose_labels(sorted({row.label for row in read["train"]}), chance)
+        read = {split: [self._open_row(row) for row in rows] for split, rows in table.read_splits(kept).items()}
+        chance, labels = random.Random(self.held_out_seed), sorted({row.label for row in read["train"]})
+        for name, chosen in (("held_out_labels", self.held_out_labels), ("descriptions", self.descriptions)):
+            for label in () if isinstance(chosen, int) else chosen:
+                if label not in labels:
+                    hint = nearest(label, labels)
+                    raise InputError(f"examples.{name} has {label!r}, which no training row has{hint}")
+        held_out = self._choose_labels(labels, chance)
         complete = complete_splits(read, OpenLabelsRows())
         _check_held_out(held_out, complete)
         examples = _draw_examples(held_out, complete, chance)
@@ -88,19 +107,18 @@ class OpenLabelsSource(LabelledFiles):
     def read(self, path: str) -> list[OpenRow]:
         """The rows of tables; their labels are not compared."""
         rows = TableSource(path, text=self.text, label=self.label).read(path)
-        return [OpenRow(row.text, row.label, (), row.origin) for row in rows]
+        return [self._open_row(row) for row in rows]
 
     def record(self, row: OpenRow) -> dict[str, str]:
         """Converts a row to a record with this source's columns."""
         return {self.text: row.text, self.label: row.label}
 
+    def _open_row(self, row: TextRow) -> OpenRow:
+        return OpenRow(row.text, row.label, (), self.descriptions.get(row.label, ""), row.origin)
+
     def _choose_labels(self, labels: Sequence[str], chance: random.Random) -> list[str]:
-        """The held-out labels; raises InputError if no training row has one, or fewer than two labels remain."""
+        """The held-out labels; raises InputError if fewer than two labels remain."""
         chosen, most = self.held_out_labels, len(labels) - 2
-        for label in [] if isinstance(chosen, int) else chosen:
-            if label not in labels:
-                hint = nearest(label, labels)
-                raise InputError(f"examples.held_out_labels has {label!r}, which no training row has{hint}")
         count = chosen if isinstance(chosen, int) else len(set(chosen))
         if count > most:
             raise InputError(
@@ -141,16 +159,16 @@ class OpenLabelsRows(ClassificationRows):
     """A text and its label; a record holds another text with the label, too, see `draw_partners`."""
 
     name = "open_labels"
-    fields = ("text", "label", "examples")
+    fields = ("text", "label", "examples", "description")
     may_be_unlabelled = False
     compares_batches = True
 
     def parse(self, record: Record) -> OpenRow:  # type: ignore[override]
-        text, label, examples = record.values
-        return OpenRow(text, label, tuple(examples))
+        text, label, examples, description = record.values
+        return OpenRow(text, label, tuple(examples), description)
 
     def tuning_columns(self, rows: Sequence[Any]) -> tuple[Any, ...]:
-        return [row.text for row in rows], [row.label for row in rows]
+        return [row.text for row in rows], [row.label for row in rows], descriptions_of(rows)
 
     def records(self, rows: Sequence[Any], encoding: Encoding) -> Iterator[bytes]:
         """A record for each row of a trained label, in the form of `retrieval`; other labels have no records."""

@@ -9,8 +9,9 @@ from components.scoring.base import Baselines, TaskScores, TaskScoring
 from components.scoring.baselines import NGRAMS
 from components.scoring.mistakes import Mistake, Mistakes, displayed_texts, worst_first
 from components.scoring.row_statistics import RowStatistics, divide
+from plugins.open_labels.label_table import name_text
 from plugins.open_labels.ngrams import classify_by_ngrams
-from plugins.open_labels.rows import MOST_EXAMPLES, OpenRow
+from plugins.open_labels.rows import MOST_EXAMPLES, OpenRow, descriptions_of
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
@@ -68,7 +69,7 @@ class OpenLabelsScoring(TaskScoring[OpenRow]):
         before = [table.labels[best] for best in scores.argmax(axis=1)]
         texts = [text for examples in held_out.values() for text in examples]
         places = dict(zip(texts, task.predict(texts), strict=True)) if texts else {}
-        names = task.name_vectors(list(held_out)) if held_out else {}
+        names = task.name_vectors(list(held_out), descriptions_of(rows)) if held_out else {}
         added = []
         for count in COUNTS:
             grown = table.copy()
@@ -136,13 +137,16 @@ class OpenLabelsScoring(TaskScoring[OpenRow]):
         """Logistic regression on n-grams, which learns anew from the training rows and the examples of added labels."""
 
         def answer() -> list[OpenAnswer]:
-            held_out = examples_of(test)
+            held_out, descriptions = examples_of(test), descriptions_of(test)
             texts, labels = [row.text for row in train], [row.label for row in train]
             tested = [row.text for row in test]
             trained, shares = classify_by_ngrams(texts, labels, tested)
             added = []
             for count in COUNTS if held_out else ():
-                new = {label: examples[:count] or [label.replace("_", " ")] for label, examples in held_out.items()}
+                new = {
+                    label: examples[:count] or [name_text(label, descriptions[label])]
+                    for label, examples in held_out.items()
+                }
                 more = [text for examples in new.values() for text in examples]
                 more_labels = [label for label, examples in new.items() for _ in examples]
                 added.append(classify_by_ngrams([*texts, *more], [*labels, *more_labels], tested)[0])

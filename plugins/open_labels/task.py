@@ -15,7 +15,7 @@ from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_columns, as_texts
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tasks.retrieval import Retrieval
-from plugins.open_labels.label_table import ALLOWED_LOSS, LabelAnswer, LabelTable
+from plugins.open_labels.label_table import ALLOWED_LOSS, LabelAnswer, LabelTable, name_text
 from plugins.open_labels.pairs import draw_partners
 
 if TYPE_CHECKING:
@@ -120,12 +120,12 @@ class OpenLabels(Retrieval):
 
     def name_vectors(self, labels: Sequence[str], descriptions: Mapping[str, str] = {}) -> dict[str, Array]:
         """Label -> the vector (width,) of its name and description; underscores are spaces."""
-        vectors = self.predict([_name(label, descriptions.get(label, "")) for label in labels])
+        vectors = self.predict([name_text(label, descriptions.get(label, "")) for label in labels])
         return dict(zip(labels, vectors, strict=True))
 
-    def tune(self, texts: Sequence[str], labels: Sequence[str]) -> None:
+    def tune(self, texts: Sequence[str], labels: Sequence[str], descriptions: Mapping[str, str] = {}) -> None:
         """Fits the table to the training rows, see `fit_labels`."""
-        self.fit_labels(texts, labels)
+        self.fit_labels(texts, labels, descriptions)
 
     def examples(self, texts: Sequence[str], labels: Sequence[str]) -> tuple[Features, Array]:  # type: ignore[override]
         """Arguments of `similarity.fit`: each text with another text of its label, see `Retrieval.examples`.
@@ -196,7 +196,3 @@ def open_labels(task: Task, texts: Sequence[str], labels: Sequence[str], **optio
     built = OpenLabels.build(task.encoder, task.tokenizer, **kept)
     built.fit_labels(texts, labels, **options)
     return built
-
-
-def _name(label: str, description: str) -> str:
-    return " ".join(filter(None, [label.replace("_", " "), description]))

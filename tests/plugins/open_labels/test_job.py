@@ -17,7 +17,7 @@ from keras_bert.export.bundle import load_exported
 from pipeline.job.checks import check_data
 from pipeline.job.files import make_settings
 from pipeline.settings.schema import Settings
-from plugins.open_labels.rows import OpenLabelsSource, OpenRow
+from plugins.open_labels.rows import OpenLabelsRows, OpenLabelsSource, OpenRow
 from plugins.open_labels.scoring import OpenAnswer, OpenLabelsScoring
 from plugins.open_labels.task import OpenLabels
 from tests.components.tuning_job import OTHERS, Line, ingest
@@ -180,6 +180,28 @@ def test_scores_of_answers():
 def test_refuses_held_out_labels_before_any_training(checkpoint, tmp_path, held_out, message):
     with pytest.raises(InputError, match=re.escape(message)):
         check_data(job(checkpoint, tmp_path, {"held_out_labels": held_out}))
+
+
+def test_refuses_a_description_of_no_label_before_any_training(checkpoint, tmp_path):
+    message = "examples.descriptions has 'hem', which no training row has; did you mean 'hen'?"
+    with pytest.raises(InputError, match=re.escape(message)):
+        check_data(job(checkpoint, tmp_path, {"descriptions": {"hem": "lays eggs"}}))
+
+
+def test_labels_are_named_with_their_descriptions(line, tmp_path):
+    source = OpenLabelsSource(
+        write_rows(tmp_path), held_out_labels=("elm",), descriptions={"elm": "a tree", "cow": "gives milk"}
+    )
+    examples = ingest(tmp_path, line.vocabulary, source)
+    rows = {split: read_rows(examples, split) for split in ("train", "test")}
+    task, seen = line.load("blank"), []
+    texts = {*(row.text for split in rows for row in rows[split])}
+    task.predict = lambda given, **_: seen.extend(given) or OpenLabels.predict(task, given)
+    task.tune(*OpenLabelsRows().tuning_columns(rows["train"]))
+    assert [text for text in seen if text not in texts] == ["cow gives milk", "fir", "hen", "oak"]
+    seen.clear()
+    OpenLabelsScoring().answer(task, rows["test"])
+    assert "elm a tree" in seen
 
 
 def job(checkpoint, folder, examples, **tables) -> Settings:
