@@ -287,6 +287,7 @@ nomic_bert:Model | lower | mean norm six | nomic-ai/nomic-embed-text-v1 nomic-ai
 gte:Model | xlmr | cls norm six | Alibaba-NLP/gte-multilingual-base Snowflake/snowflake-arctic-embed-m-v2.0
 jina_embeddings_v3:Model | xlmr | mean norm | jinaai/jina-embeddings-v3
 eurobert:Masked | modern | | EuroBERT/EuroBERT-210m
+gemma3_text:Model | gemma | mean dense norm prompts six | google/embeddinggemma-300m
 data2vec-text:Masked | bpe | | facebook/data2vec-text-base
 roberta-prelayernorm:Masked | bpe | | andreasmadsen/efficient_mlm_m0.40
 megatron-bert:Masked | lower | | nvidia/megatron-bert-uncased-345m

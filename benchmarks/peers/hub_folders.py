@@ -48,6 +48,10 @@ OF_FAMILY: dict[str, dict[str, Any]] = {
     "modernbert": {"local_attention": 16},
     "nomic_bert": {"head_dim": 8},
     "eurobert": {"num_key_value_heads": 2, "head_dim": 8},
+    "gemma3_text": {
+        "num_key_value_heads": 1, "head_dim": 8, "query_pre_attn_scalar": 8, "sliding_window": 6,
+        "layer_types": ["sliding_attention", "full_attention"], "use_bidirectional_attention": True,
+    },
 }  # fmt: skip
 # Tokenizers of word pieces: the class, and its special tokens by their ids.
 WORD_PIECES = {
