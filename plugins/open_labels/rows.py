@@ -50,6 +50,11 @@ class OpenRow(NamedTuple):
         return ()
 
 
+def examples_of(rows: Iterable[OpenRow]) -> dict[str, tuple[str, ...]]:
+    """Held-out label -> its examples."""
+    return dict(sorted((row.label, row.examples) for row in rows if row.examples))
+
+
 def descriptions_of(rows: Iterable[OpenRow]) -> dict[str, str]:
     """Label -> its description, or an empty text."""
     return {row.label: row.description for row in rows}

@@ -1,6 +1,6 @@
 """Scores of the task `open_labels`: of the labels that were trained, and of those that are added to the model later."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from components.scoring.mistakes import Mistake, Mistakes, displayed_texts, wors
 from components.scoring.row_statistics import RowStatistics, divide
 from plugins.open_labels.label_table import name_text
 from plugins.open_labels.ngrams import classify_by_ngrams
-from plugins.open_labels.rows import MOST_EXAMPLES, OpenRow, descriptions_of
+from plugins.open_labels.rows import MOST_EXAMPLES, OpenRow, descriptions_of, examples_of
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
@@ -38,11 +38,6 @@ class OpenAnswer(NamedTuple):
     def label(self) -> str:
         """The label with all examples."""
         return self.added[-1]
-
-
-def examples_of(rows: Iterable[OpenRow]) -> dict[str, tuple[str, ...]]:
-    """Held-out label -> its examples."""
-    return dict(sorted((row.label, row.examples) for row in rows if row.examples))
 
 
 class OpenLabelsScoring(TaskScoring[OpenRow]):
