@@ -5,7 +5,7 @@ from components.artifacts.standard import EdgeModel
 from components.dsl.component import Input, Output, component
 from components.dsl.step_folders import report_progress
 from keras_bert.core.folders import ANSWERING_FILES, TASK_FILE, TOKENIZER_FILES
-from keras_bert.export.files import count_bytes
+from keras_bert.export.files import count_bytes, count_download_bytes
 
 
 @component(libraries=("ai-edge-litert", "numpy", "onnxruntime"), kind="measurement")
@@ -28,6 +28,7 @@ def measure_latency(edge: Input[EdgeModel], latency: Output[Latency], lengths: t
             str(length): time_rows(runtime.predict_on_batch, [full_row(length, entries)] * TIMED_ROWS)
             for length in lengths
         }
-        files[name] = FileFootprint(count_bytes(edge.file(name)), milliseconds)
+        file = edge.file(name)
+        files[name] = FileFootprint(count_bytes(file), count_download_bytes(file), milliseconds)
     latency.write(files)
     latency.counts = {name: figures.bytes for name, figures in files.items()}

@@ -100,12 +100,13 @@ def measure_file(
     timed: Sequence[int],
     rows: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Bytes of the `.tflite` file that a model becomes, and milliseconds for a full row on one thread, by tokens.
+    """The `FileFootprint` of the `.tflite` file that a model becomes: bytes, and milliseconds for a full row.
 
     `lengths` are those of the file's signatures, `timed` the tokens of the rows that it is timed with. `rows` are
     inputs of the model (rows, width), where the recipe rounds all activations.
     """
     from keras_bert.export.bundle import attach_companions
+    from keras_bert.export.files import count_download_bytes
     from keras_bert.export.quantized import export_quantized
     from keras_bert.export.runtimes import TFLiteModel
 
@@ -116,4 +117,5 @@ def measure_file(
         attach_companions(task, file)
         answer = TFLiteModel(file).predict_on_batch
         milliseconds = {str(length): time_rows(answer, [full_row(length, entries)] * TIMED_ROWS) for length in timed}
-        return {"bytes": file.stat().st_size, "milliseconds": milliseconds}
+        sizes = {"bytes": file.stat().st_size, "download_bytes": count_download_bytes(file)}
+        return {**sizes, "milliseconds": milliseconds}

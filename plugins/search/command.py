@@ -20,32 +20,28 @@ if TYPE_CHECKING:
 _SEEDS = 3
 
 
-@click.command(
-    cls=Verb, goal="Make a model", example="search reviews.toml --max-megabytes 3 --max-milliseconds 2 --minutes 60"
-)
+@click.command(cls=Verb, goal="Make a model", example="search reviews.toml --max-megabytes 3 --minutes 60")
 @job_argument(" with [examples]")
 @click.option(
     "--minutes",
     type=float,
     default=60.0,
     metavar="N",
-    help="Time for the search, without rows, initial models and a teacher whose settings are not searched.",
+    help="Time of trials, without rows and initial models.",
 )
 @click.option(
     "--seeds",
     type=int,
     metavar="N",
-    help="Seeds that the best few and the job's own settings are trained with, or the model within limits. Default: 3, "
-    "or within limits as many as the job has.",
+    help="Seeds of the best few and the job's own settings. Default: 3; within limits, the job's.",
 )
-@click.option(
-    "--max-megabytes", type=float, metavar="N", help="Maximum size of model.tflite, in megabytes (10^6 bytes)."
-)
+@click.option("--max-megabytes", type=float, metavar="N", help="Maximum size of model.tflite, in 10^6 bytes.")
+@click.option("--max-download-megabytes", type=float, metavar="N", help="Maximum size of its download, after deflate.")
 @click.option(
     "--max-milliseconds",
     type=float,
     metavar="N",
-    help="Maximum latency for a text of max_length tokens on one thread of this machine, in milliseconds.",
+    help="Maximum latency of a text of max_length tokens on one thread here, in milliseconds.",
 )
 @click.option(
     "--min-share",
@@ -57,20 +53,19 @@ _SEEDS = 3
     "--trials",
     type=int,
     metavar="N",
-    help="The most trials of each model, the teacher and the student. Default: as many as the time allows.",
+    help="The most trials of each model, if time allows.",
 )
 @click.option(
     "--space",
     multiple=True,
     metavar="SETTING",
-    help="A setting to search, such as fine_tuning.learning_rate; may be repeated. Default: all that the job has; "
-    "their values stand in [search].",
+    help="A setting to search, may be repeated; all by default, with the values in [search].",
 )
 @click.option(
     "--sampler",
     type=click.Choice(("tpe", "random")),
     default="tpe",
-    help="What proposes values: tpe learns from earlier trials and prunes bad ones; random does neither.",
+    help="Whether trials learn from earlier trials (tpe).",
 )
 @set_option
 @refresh_option
@@ -78,9 +73,9 @@ _SEEDS = 3
 def search_command(options: SimpleNamespace, console: Console) -> int:
     """Search for a job's best settings, or its best model within limits.
 
-    Settings are rates, lengths, batches, pooling and depth; their search needs Optuna, the extra `search`. With
-    --max-megabytes or --max-milliseconds small shapes, vocabularies and recipes are searched, and the best model is
-    pushed. Validation rows decide. A search that was stopped is resumed by the same command.
+    Settings are rates, lengths, batches, pooling and depth; their search needs Optuna, the extra `search`. With a
+    --max option small shapes, vocabularies and recipes are searched, and the best model is pushed. Validation rows
+    decide. A search that was stopped is resumed by the same command.
     """
     from pipeline.job.checks import check_data
     from pipeline.job.files import override_tables, read_tables
@@ -91,7 +86,8 @@ def search_command(options: SimpleNamespace, console: Console) -> int:
     from plugins.search.results import StudentResult
     from plugins.search.tables import show_search
 
-    limits = Limits.of(options.max_megabytes, options.max_milliseconds, options.min_share)
+    measures = ("megabytes", "download_megabytes", "milliseconds")
+    limits = Limits.of(options.min_share, **{name: getattr(options, f"max_{name}") for name in measures})
     tables = override_tables(read_tables(options.settings), options.set)
     search = _make_search(tables, limits, options, Terminal(console))
     warnings, guess = check_data(search.settings), guess_seconds(search.settings)

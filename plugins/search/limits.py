@@ -8,9 +8,11 @@ from pipeline.settings.schema import Settings
 
 # The least share of the teacher's score where `--min-share` is not given.
 LEAST_SHARE = 0.95
-_FLAGS = {"megabytes": "--max-megabytes", "milliseconds": "--max-milliseconds", "share": "--min-share"}
+_MEASURES = ("megabytes", "download_megabytes", "milliseconds")
+_FLAGS = {measure: f"--max-{measure.replace('_', '-')}" for measure in _MEASURES} | {"share": "--min-share"}
 _MESSAGES = {
     "megabytes": "the smallest file, {name}, has {value:.3g} MB, {over:.2g} too many",
+    "download_megabytes": "the smallest file after deflate, {name}, has {value:.3g} MB, {over:.2g} too many",
     "milliseconds": "the fastest file, {name}, takes {value:.3g} ms, {over:.2g} too many",
     "both": "{name}, the nearest, has {value:.3g} of them, {over:.2g} too many",
     "share": "the best model, {name}, keeps {value:.3f}, {over:.2g} too little",
@@ -18,7 +20,7 @@ _MESSAGES = {
 
 
 class Miss(NamedTuple):
-    """A limit that cannot be met; the kind is the measure, or `both` if each limit can be met, but not both at once."""
+    """A limit that cannot be met; the kind is the measure, or `both` if each limit can be met, but not all at once."""
 
     measure: str
     kind: str
@@ -35,31 +37,33 @@ class Miss(NamedTuple):
 class Limits(NamedTuple):
     """The limits of a search."""
 
-    megabytes: float | None
-    milliseconds: float | None
-    min_share: float
+    min_share: float = LEAST_SHARE
+    megabytes: float | None = None
+    download_megabytes: float | None = None
+    milliseconds: float | None = None
 
     @classmethod
-    def of(cls, megabytes: float | None, milliseconds: float | None, min_share: float | None) -> Self | None:
+    def of(cls, min_share: float | None = None, **measures: float | None) -> Self | None:
         """The limits from command line options; None if there are none."""
-        if megabytes is None and milliseconds is None:
+        limits = cls(LEAST_SHARE if min_share is None else min_share, **measures)
+        if not limits.bounds():
             if min_share is not None:
-                raise InputError("--max-megabytes or --max-milliseconds must be given beside --min-share, got neither")
+                flags = " or ".join(_FLAGS[measure] for measure in _MEASURES)
+                raise InputError(f"{flags} must be given beside --min-share, got none of them")
             return None
-        for flag, value in (("--max-megabytes", megabytes), ("--max-milliseconds", milliseconds)):
-            if value is not None and not 0 < value < float("inf"):
-                raise InputError(f"{flag} must be positive and finite, got {value:g}")
-        if min_share is not None and not 0 <= min_share <= 1:
+        for measure, value in limits.bounds().items():
+            if not 0 < value < float("inf"):
+                raise InputError(f"{_FLAGS[measure]} must be positive and finite, got {value:g}")
+        if not 0 <= limits.min_share <= 1:
             raise InputError(f"--min-share must be from 0 to 1, got {min_share:g}")
-        return cls(megabytes, milliseconds, LEAST_SHARE if min_share is None else min_share)
+        return limits
 
     def bounds(self) -> dict[str, float]:
         """The upper bounds by measure, without unlimited measures."""
-        bounds = {"megabytes": self.megabytes, "milliseconds": self.milliseconds}
-        return {name: most for name, most in bounds.items() if most is not None}
+        return {measure: most for measure in _MEASURES if (most := getattr(self, measure)) is not None}
 
     def allow(self, footprint: Mapping[str, Any]) -> bool:
-        """Whether a record of `megabytes` and `milliseconds` is within the limits."""
+        """Whether a record of sizes and times is within the limits."""
         return all(footprint[name] <= most for name, most in self.bounds().items())
 
 
@@ -88,7 +92,7 @@ def unmet_limits(footprints: Mapping[str, Mapping[str, float]], limits: Limits) 
             misses.append(_miss(measure, name, footprints[name][measure], most))
     if misses:
         return misses
-    # Each limit is met by some candidate, but both by none.
+    # Each limit is met by some candidate, but all by none.
     excess = {
         name: max(values[measure] / most for measure, most in bounds.items()) for name, values in footprints.items()
     }

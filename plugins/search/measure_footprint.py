@@ -1,6 +1,7 @@
 """A teacher and a student's shape -> Latency: the size and the speed of the file, before any training."""
 
 import dataclasses
+import zlib
 from typing import TYPE_CHECKING
 
 from components.artifacts.measurements import FileFootprint, Latency
@@ -12,14 +13,18 @@ from components.scoring.latency import measure_file
 from components.training.model_folder import read_model
 from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
 from keras_bert.options.compression import Student
-from keras_bert.options.quantization import Quantization
+from keras_bert.options.quantization import RECIPES, Quantization
 
 if TYPE_CHECKING:
     import keras
 
+    from keras_bert.tasks.base import Task
+
+# The entry of the token table among the figures of a file.
+TABLE_ENTRY = "token table"
 # Rows for the ranges of activations; size and speed do not depend on these.
 _ROWS = 8
-_NOISE = 0.02
+_NOISE = 1e-3
 
 
 @component(
@@ -35,7 +40,11 @@ def measure_footprint(
     shape: Student | None = None,
     quantization: Quantization | None = None,
 ) -> None:
-    """Exports a student with random weights and times its file: size and speed do not depend on the weights.
+    """Exports a student before its training, with weights of its teacher, and times the file.
+
+    Size and speed do not depend on the weights. The size after deflate depends on their distribution, which a
+    distillation hardly changes. A quantized file also has the figures of its token table, of which a smaller vocabulary
+    removes rows.
 
     Milliseconds depend on this machine and its present load: the step runs once, and equal inputs reuse its result.
 
@@ -48,13 +57,12 @@ def measure_footprint(
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.data.task_batches import RecordRows
     from keras_bert.models.encoder import input_names
-    from keras_bert.recipes.students import build_student
 
     keras.utils.set_random_seed(0)
     report_progress(0, 2, "building")
     task = read_model(teacher)
     with input_errors("student: "):
-        task = task if shape is None else build_student(task, shape)[0]
+        task = task if shape is None else _cut_student(task, shape)
     network, parameters, rows = task.network(), None, None
     _add_noise(network)
     if quantization is not None:
@@ -68,8 +76,42 @@ def measure_footprint(
     report_progress(1, 2, "writing and timing")
     figures = FileFootprint(**measure_file(task, parameters, lengths, timed, rows))
     name = TFLITE_FLOAT_FILE if parameters is None else TFLITE_FILE
-    latency.write({name: figures})
+    table = {} if quantization is None else {TABLE_ENTRY: _deflate_table(network, quantization)}
+    latency.write({name: figures, **table})
     latency.counts = {name: figures.bytes}
+
+
+def _cut_student(teacher: "Task", shape: Student) -> "Task":
+    """A student with weights of its teacher; which heads and units it keeps does not matter for its file."""
+    import numpy as np
+
+    from keras_bert.compress.students import Importance, initialize_from_teacher, spread_layers
+    from keras_bert.models.encoder import config_of
+    from keras_bert.recipes.students import build_student
+
+    student, small = build_student(teacher, shape)
+    config = config_of(teacher.model)
+    same = (small.num_heads, small.intermediate_size) == (config.num_heads, config.intermediate_size)
+    parts = Importance(np.zeros(config.num_heads), np.zeros(config.intermediate_size))
+    layers = shape.layers or spread_layers(config.num_layers, small.num_layers)
+    importance = None if same else [parts] * config.num_layers
+    initialize_from_teacher(student.network(), teacher.network(), layers, importance=importance)
+    return student
+
+
+def _deflate_table(network: "keras.Model", quantization: Quantization) -> FileFootprint:
+    """The sizes of the token table in a file."""
+    import numpy as np
+
+    from keras_bert.compress.ranges import sublayers
+    from keras_bert.layers.embeddings import TokenEmbedding
+
+    (layer,) = sublayers(network, TokenEmbedding).values()
+    values = np.asarray(layer.embeddings)
+    # The place of a value among all that occur is like its integer in the file.
+    is_integer = RECIPES[quantization.recipe].integers
+    table = np.unique(values, return_inverse=True)[1].astype("uint8") if is_integer else values.astype("float16")
+    return FileFootprint(table.nbytes, len(zlib.compress(table.tobytes())), {})
 
 
 def _add_noise(network: "keras.Model") -> None:

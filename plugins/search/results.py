@@ -70,6 +70,7 @@ class Rung(NamedTuple):
     """The teacher or a trained candidate: its share of the teacher's score, and of the job's distillation."""
 
     megabytes: float
+    download_megabytes: float
     milliseconds: dict[str, float]
     score: SeedScores
     share: float

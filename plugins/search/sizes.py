@@ -14,10 +14,15 @@ _FLOAT_BYTES = 4
 
 
 class Footprint(NamedTuple):
-    """Size of a candidate's file, and latency of a text of maximum length on one thread."""
+    """Sizes of a candidate's file, and latency of a text of maximum length on one thread.
+
+    `table_share`: the size of the token table after deflate, as a share of its size before.
+    """
 
     megabytes: float
+    download_megabytes: float
     milliseconds: float
+    table_share: float = 1.0
 
 
 def table_bytes(candidate: Candidate) -> int:
@@ -46,12 +51,18 @@ def count_operations(config: EncoderConfig, length: int) -> float:
 
 
 class FootprintModel(NamedTuple):
-    """Predicts footprints for one recipe; `an_operation`: milliseconds of a multiplication."""
+    """Predicts footprints for one recipe; `an_operation`: milliseconds of a multiplication.
+
+    `download_share`: the size of all but the token table after deflate, as a share of its size before; it hardly
+    depends on the shape. `table_shares`: by rank of the table, see `Footprint`.
+    """
 
     bytes_fixed: float
     bytes_a_layer: float
     fixed: float
     an_operation: float
+    download_share: float
+    table_shares: dict[int, float]
 
     @classmethod
     def fit(cls, measured: Mapping[Candidate, Footprint], grid: Grid, length: int) -> Self:
@@ -65,13 +76,23 @@ class FootprintModel(NamedTuple):
         operations = [count_operations(config, length) for config in configs.values()]
         fixed_bytes, layer_bytes = _fit_line(layers, overheads)
         fixed, rate = _fit_line(operations, [footprint.milliseconds for footprint in measured.values()])
-        return cls(fixed_bytes, layer_bytes, fixed, rate)
+        shares = []
+        for candidate, footprint in measured.items():
+            table = candidate.vocabulary_size * table_bytes(candidate) / 1e6
+            rest = footprint.download_megabytes - footprint.table_share * table
+            shares.append(rest / (footprint.megabytes - table))
+        tables = {candidate.rank: footprint.table_share for candidate, footprint in measured.items()}
+        return cls(fixed_bytes, layer_bytes, fixed, rate, statistics.fmean(shares), tables)
 
     def predict(self, candidate: Candidate, grid: Grid, length: int) -> Footprint:
         """The predicted footprint of a candidate that was not measured."""
         config = grid.config(candidate)
         size = weights_bytes(config, candidate) + self.bytes_fixed + self.bytes_a_layer * candidate.layers
-        return Footprint(size / 1e6, self.fixed + self.an_operation * count_operations(config, length))
+        table = candidate.vocabulary_size * table_bytes(candidate)
+        share = self.table_shares[min(self.table_shares, key=lambda rank: abs(rank - candidate.rank))]
+        download = self.download_share * (size - table) + share * table
+        milliseconds = self.fixed + self.an_operation * count_operations(config, length)
+        return Footprint(size / 1e6, download / 1e6, milliseconds, share)
 
 
 def predict_all(grid: Grid, measured: Mapping[Candidate, Footprint], length: int) -> dict[Candidate, Footprint]:
@@ -97,7 +118,8 @@ def predict_all(grid: Grid, measured: Mapping[Candidate, Footprint], length: int
 def reduce_footprint(footprint: Footprint, candidate: Candidate, whole: int) -> Footprint:
     """The footprint of a candidate, from the one measured with the whole vocabulary of `whole` tokens."""
     saved = (whole - candidate.vocabulary_size) * table_bytes(candidate) / 1e6
-    return footprint._replace(megabytes=footprint.megabytes - saved)
+    download = footprint.download_megabytes - footprint.table_share * saved
+    return footprint._replace(megabytes=footprint.megabytes - saved, download_megabytes=download)
 
 
 def _fit_line(x: Sequence[float], y: list[float]) -> tuple[float, float]:

@@ -20,6 +20,7 @@ from pipeline.pipelines import PushOutputs, add_evaluation_and_push, ingest_rows
 from pipeline.settings.schema import Settings, select_fields
 from plugins.search.artifacts import SearchSpace, TrainingCost, Validation
 from plugins.search.candidates import Candidate, Grid
+from plugins.search.limits import Limits
 from plugins.search.measure_distillation import measure_distillation
 from plugins.search.measure_footprint import measure_footprint
 from plugins.search.measure_search_space import measure_search_space
@@ -161,15 +162,18 @@ class StudentWiring:
             outputs.append(ModelOutputs(_score(settings, rows, suffix, edge=edge), timed.output(Latency)))
         return outputs
 
-    def push_winner(self, candidate: Candidate, grid: Grid, root: Path, megabytes: float | None) -> PushOutputs:
+    def push_winner(self, candidate: Candidate, grid: Grid, root: Path, limits: Limits) -> PushOutputs:
         """The evaluation and the push of the winner, as in a run of the job, but without the regression gate.
 
         A smaller model may well be worse than the version pushed before: `--min-share` says how much worse. A
-        file that is pushed holds its records: its megabytes are compared with their limit once more.
+        file that is pushed holds its records: its sizes are compared with their limits once more.
         """
         settings = grid.settings_of(candidate)
-        size = min(filter(None, (megabytes, settings.evaluation.max_megabytes)), default=None)
-        evaluation = dataclasses.replace(settings.evaluation, max_regression=_ANY_REGRESSION, max_megabytes=size)
+        sizes = {}
+        for measure in ("megabytes", "download_megabytes"):
+            both = getattr(limits, measure), getattr(settings.evaluation, f"max_{measure}")
+            sizes[f"max_{measure}"] = min(filter(None, both), default=None)
+        evaluation = dataclasses.replace(settings.evaluation, max_regression=_ANY_REGRESSION, **sizes)
         settings = settings.model_copy(update={"evaluation": evaluation})
         teachers, rows = [whole.teacher for whole in self._whole], self._reduced(0, candidate, grid).rows
         chains = self._winner_chains(settings, candidate, grid)

@@ -33,6 +33,7 @@ from plugins.search.halving import (
     seconds_of,
 )
 from plugins.search.limits import Limits, unmet_limits, violated_limits
+from plugins.search.measure_footprint import TABLE_ENTRY
 from plugins.search.results import RoundResult, Rung, StudentResult
 from plugins.search.runs import SearchRuns
 from plugins.search.sizes import Footprint, count_operations, predict_all, reduce_footprint
@@ -40,7 +41,7 @@ from plugins.search.steps import TEACHER, StudentWiring, search_pipeline
 
 # Number of times that new measurements correct the prediction of fitting candidates.
 _PASSES = 4
-# Room for the records that a pushed file holds beside the model, which nobody knows before it is scored.
+# Room for the records that a pushed file holds beside the model, compressed, which nobody knows before it is scored.
 _RECORD_BYTES = 4000
 
 
@@ -87,7 +88,10 @@ class StudentSearch:
             self._search(Grid.of(self.settings, result.artifact(space).read()))
         self._result.seconds, rungs = self.runs.spent, self._result.rungs
         front = front_of(
-            {name: (one.megabytes, *one.milliseconds.values(), -one.score.mean) for name, one in rungs.items()}
+            {
+                name: (one.megabytes, one.download_megabytes, *one.milliseconds.values(), -one.score.mean)
+                for name, one in rungs.items()
+            }
         )
         self._result.rungs = {name: rung._replace(on_front=name in front) for name, rung in rungs.items()}
         return self._result
@@ -214,7 +218,7 @@ class StudentSearch:
         self._result.tables = grid.tables(winner)
         if self._result.missed:
             return
-        push = self._wiring.push_winner(winner, grid, self._root, self._limits.megabytes)
+        push = self._wiring.push_winner(winner, grid, self._root, self._limits)
         result = self.runs.start(pipeline_of(self.settings.name, [push.pushed]), settings)
         if result.state == "failed":
             raise RunFailedError(result.message)
@@ -226,7 +230,7 @@ class StudentSearch:
     def _record(self, name: str, footprint: Footprint, scores: Sequence[float], trained: float) -> None:
         score, milliseconds = SeedScores.of(scores), {str(self._length): footprint.milliseconds}
         share = score.mean / self._whole_score if self._whole_score else 0.0
-        self._result.rungs[name] = Rung(footprint.megabytes, milliseconds, score, share, trained)
+        self._result.rungs[name] = Rung(*footprint[:2], milliseconds, score, share, trained)
 
     def _run(
         self, handles: Sequence[Handle[Artifact]], settings: Settings | None = None, *, is_whole: bool = False
@@ -240,5 +244,7 @@ def _with_whole_vocabulary(candidate: Candidate, grid: Grid) -> Candidate:
 
 def _footprint_of(files: Mapping[str, FileFootprint], length: int) -> Footprint:
     """The footprint of the first file, the quantized one if there is one, with room for its records."""
-    figures = next(iter(files.values()))
-    return Footprint((figures.bytes + _RECORD_BYTES) / 1e6, figures.milliseconds[str(length)])
+    figures, table = next(iter(files.values())), files.get(TABLE_ENTRY)
+    sizes = ((size + _RECORD_BYTES) / 1e6 for size in (figures.bytes, figures.download_bytes))
+    share = 1.0 if table is None else table.download_bytes / table.bytes
+    return Footprint(*sizes, figures.milliseconds[str(length)], share)

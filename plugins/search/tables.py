@@ -136,8 +136,8 @@ def _values(stage: StageResult, values: Mapping[str, Any] | None) -> list[str]:
 def student_table(result: StudentResult) -> Table:
     """A row for each candidate, the longest trained first; the last note gives the duration."""
     (length,) = result.lengths
-    headings = ["candidate", f"validation {result.metric.replace('_', ' ')}", "kept, %", "trained, %", "MB"]
-    headings.append(f"ms, {length} tokens")
+    headings = ["candidate", f"validation {result.metric.replace('_', ' ')}", "kept, %", "trained, %"]
+    headings += ["MB", "MB deflated", f"ms, {length} tokens"]
     first, *others = result.rungs.items()
     others.sort(key=lambda rung: (-rung[1].trained, -rung[1].score.mean))
     rows = [
@@ -147,6 +147,7 @@ def student_table(result: StudentResult) -> Table:
             f"{100 * record.share:.1f}",
             f"{100 * record.trained:.0f}",
             f"{record.megabytes:.2f}",
+            f"{record.download_megabytes:.2f}",
             f"{record.milliseconds[str(length)]:.2f}",
         ]
         for name, record in (first, *others)

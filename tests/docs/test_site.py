@@ -67,7 +67,7 @@ def test_every_command_has_a_section(pages):
     assert re.findall(r"^### (.+)$", page, re.MULTILINE) == [
         name for names in command_groups().values() for name in names
     ]
-    assert "| `--max-megabytes N` | Maximum size of model.tflite, in megabytes (10^6 bytes). |" in page
+    assert "| `--max-megabytes N` | Maximum size of model.tflite, in 10^6 bytes. |" in page
     assert "| `JOB` |" in page
     assert "[default: 60.0]" in page
 

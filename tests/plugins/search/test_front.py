@@ -5,14 +5,14 @@ from plugins.search.limits import Limits
 from plugins.search.sizes import Footprint
 from tests.plugins.search.grids import WHOLE, grid
 
-LIMITS = Limits(megabytes=10.0, milliseconds=None, min_share=0.9)
+LIMITS = Limits(megabytes=10.0, min_share=0.9)
 
 
 def test_only_what_cannot_grow_within_the_limits(tmp_path):
     candidates = grid(tmp_path)
     # Each layer is a megabyte, each head a third of one; all else weighs nothing.
     weights = {
-        candidate: Footprint(candidate.layers + candidate.heads / 3 + 3.5, 1.0) for candidate in candidates.members
+        candidate: Footprint(candidate.layers + candidate.heads / 3 + 3.5, 1.0, 1.0) for candidate in candidates.members
     }
     best = select_maximal_fitting(candidates, weights, LIMITS)
     shapes = [(candidate.layers, candidate.heads) for candidate in best]

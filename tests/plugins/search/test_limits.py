@@ -7,31 +7,40 @@ from plugins.search.limits import Limits, check_limited, unmet_limits, violated_
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load
 
 LIMITS = Limits(megabytes=3.0, milliseconds=2.0, min_share=0.96)
+ALL_LIMITS = LIMITS._replace(download_megabytes=2.5)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((None, None, 0.9), "--max-megabytes or --max-milliseconds must be given beside --min-share, got neither"),
-        ((0.0, None, 0.9), "--max-megabytes must be positive and finite, got 0"),
-        ((None, -2.0, 0.9), "--max-milliseconds must be positive and finite, got -2"),
-        ((3.0, float("nan"), 0.9), "--max-milliseconds must be positive and finite, got nan"),
-        ((3.0, None, 1.5), "--min-share must be from 0 to 1, got 1.5"),
+        (
+            {},
+            "--max-megabytes or --max-download-megabytes or --max-milliseconds must be given beside --min-share, got "
+            "none of them",
+        ),
+        ({"megabytes": 0.0}, "--max-megabytes must be positive and finite, got 0"),
+        ({"download_megabytes": 0.0}, "--max-download-megabytes must be positive and finite, got 0"),
+        ({"milliseconds": -2.0}, "--max-milliseconds must be positive and finite, got -2"),
+        ({"megabytes": 3.0, "milliseconds": float("nan")}, "--max-milliseconds must be positive and finite, got nan"),
+        ({"megabytes": 3.0, "min_share": 1.5}, "--min-share must be from 0 to 1, got 1.5"),
     ],
 )
 def test_refuses_invalid_limits(options, message):
     with pytest.raises(InputError) as caught:
-        Limits.of(*options)
+        Limits.of(**{"min_share": 0.9, **options})
     assert str(caught.value) == message
 
 
 def test_a_measure_without_a_limit_is_allowed():
-    assert Limits.of(None, None, None) is None
-    limits = Limits.of(None, 2.0, None)
+    assert Limits.of() is None
+    limits = Limits.of(milliseconds=2.0)
     assert limits.min_share == 0.95
     assert limits.bounds() == {"milliseconds": 2.0}
     assert limits.allow({"megabytes": 1e9, "milliseconds": 2.0})
     assert not limits.allow({"megabytes": 0.0, "milliseconds": 2.1})
+    download = Limits.of(download_megabytes=2.0)
+    assert download.allow({"megabytes": 3.0, "download_megabytes": 2.0, "milliseconds": 9.0})
+    assert not download.allow({"megabytes": 3.0, "download_megabytes": 2.1, "milliseconds": 9.0})
 
 
 @pytest.mark.parametrize(
@@ -75,6 +84,16 @@ def test_two_limits_that_no_candidate_meets_at_once():
     }
     (miss,) = unmet_limits(weights, LIMITS)
     assert miss.describe() == "--max-milliseconds 2 cannot be met: slow, the nearest, has 2.5 of them, 0.5 too many"
+
+
+def test_a_download_that_no_candidate_is_as_small_as():
+    weights = {
+        "small": {"megabytes": 2.0, "download_megabytes": 2.75, "milliseconds": 1.0},
+        "dense": {"megabytes": 2.9, "download_megabytes": 2.7, "milliseconds": 1.0},
+    }
+    (miss,) = unmet_limits(weights, ALL_LIMITS)
+    message = "the smallest file after deflate, dense, has 2.7 MB, 0.2 too many"
+    assert miss.describe() == f"--max-download-megabytes 2.5 cannot be met: {message}"
 
 
 def test_limits_that_a_trained_model_violates():

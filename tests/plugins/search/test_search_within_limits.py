@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from keras_bert.export.files import count_download_bytes
 from pipeline.cli import main
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.orchestrator.store import Store
@@ -131,6 +132,9 @@ def test_the_winner_is_measured_on_test_rows_and_pushed(job, content):
     # The file is measured with room for its records, of which it holds all.
     size = (pushed / "model.tflite").stat().st_size
     assert size - _RECORDS < 1e6 * winner["megabytes"] - _RECORDS < size <= 1e6 * winner["megabytes"] <= 1e6 * MEGABYTES
+    download = count_download_bytes(pushed / "model.tflite")
+    assert download - _RECORDS < 1e6 * winner["download_megabytes"] - _RECORDS < download
+    assert download <= 1e6 * winner["download_megabytes"] < size
     # What was said of the file before anything was trained; it was measured with all pieces.
     fewer = f"-v{SEEN}"
     (measured,) = (job / "root/artifacts" / f"measure_footprint-{content['winner'].replace(fewer, '')}").glob(
@@ -173,6 +177,10 @@ def test_limits_that_cannot_be_met(job, capsys):
     assert main(command(job, "--max-megabytes", "0.0235")) == 3
     said = " ".join(capsys.readouterr().err.split())
     assert "--max-megabytes 0.0235 cannot be met: the smallest file, l1-h1-f8-r2-v14-wi4, has 0.026 MB, 0.0025" in said
+    assert main(command(job, "--max-download-megabytes", "0.0115")) == 3
+    said = " ".join(capsys.readouterr().err.split())
+    message = "the smallest file after deflate, l1-h1-f8-r2-v14-wi4, has 0.0118 MB"
+    assert f"--max-download-megabytes 0.0115 cannot be met: {message}" in said
     assert main(command(job, "--max-megabytes", str(MEGABYTES), "--minutes", "0.01")) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "--minutes must be at least" in said
@@ -182,10 +190,11 @@ def test_limits_that_cannot_be_met(job, capsys):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--min-share", "0.5"], "--max-megabytes or --max-milliseconds must be given beside --min-share, got neither"),
+        (["--min-share", "0.5"], "--max-milliseconds must be given beside --min-share, got none of them"),
         (["--max-megabytes", "1", "--trials", "3"], "--trials must be left out beside limits"),
         (["--max-megabytes", "1", "--space", "pooling"], "--space must be left out beside limits"),
         (["--max-megabytes", "0"], "--max-megabytes must be positive and finite, got 0"),
+        (["--max-download-megabytes", "0"], "--max-download-megabytes must be positive and finite, got 0"),
         (["--max-milliseconds", "1", "--min-share", "1.5"], "--min-share must be from 0 to 1, got 1.5"),
         (["--max-megabytes", "1", "--set", 'export.runtimes=["onnx"]'], "quantization must be left out where export"),
         (["--max-megabytes", "1", "--root", "{file}"], "root must be a folder that can be written to, got"),

@@ -19,7 +19,7 @@ SECONDS = 10.0
 CONTENTS = {
     "measure_search_space": ("search_space", SearchSpace, make_bounds()),
     "validate": ("validation", Validation, ValidationScore("accuracy", 0.9, 100)),
-    "measure_footprint": ("latency", Latency, {"file": FileFootprint(1_000_000, {"128": 1.0})}),
+    "measure_footprint": ("latency", Latency, {"file": FileFootprint(1_000_000, 900_000, {"128": 1.0})}),
     "measure_distillation": ("cost", TrainingCost, TrainingTimes(1.0, 2, 1.0, {"train": 320, "validation": 32})),
 }
 
@@ -47,7 +47,8 @@ class Steps:
 def test_a_time_that_is_too_short_is_told_before_all_recipes_are_weighed(tmp_path, monkeypatch):
     steps = Steps(tmp_path)
     monkeypatch.setattr("plugins.search.runs.run_pipeline", steps.run_pipeline)
-    search = StudentSearch(job(tmp_path), Limits(8.0, None, 0.9), SearchBudget(180.0, None, 1), tmp_path, Observer())
+    limits, budget = Limits(0.9, megabytes=8.0), SearchBudget(180.0, None, 1)
+    search = StudentSearch(job(tmp_path), limits, budget, tmp_path, Observer())
     with pytest.raises(InputError, match=r"^--minutes must be at least [0-9.]+ for this job, .*, got 3$"):
         search.run()
     smallest = "measure_footprint-l1-h3-f384-r64-mi8"
@@ -60,19 +61,32 @@ def test_a_time_that_is_too_short_is_told_before_all_recipes_are_weighed(tmp_pat
 def test_the_version_before_is_no_bar_for_what_a_search_pushes(tmp_path):
     text = "[evaluation]\nmax_regression = 1.0\nmin_score = 50.0\n"
     wiring = StudentWiring(job(tmp_path, text))
-    outputs = wiring.push_winner(WHOLE._replace(layers=2), grid(tmp_path, text), tmp_path, None)
+    outputs = wiring.push_winner(WHOLE._replace(layers=2), grid(tmp_path, text), tmp_path, Limits())
     thresholds = outputs.evaluation.node.values["thresholds"]
     assert (thresholds.max_regression, thresholds.min_score, thresholds.max_megabytes) == (100.0, 50.0, None)
 
 
 @pytest.mark.parametrize(
-    ("table", "limit"), [("", 0.042), ("max_megabytes = 0.04", 0.04), ("max_megabytes = 1", 0.042)]
+    ("table", "limits"),
+    [
+        ("", (0.042, None)),
+        ("max_megabytes = 0.04", (0.04, None)),
+        ("max_megabytes = 1\nmax_download_megabytes = 0.03", (0.042, 0.03)),
+    ],
 )
-def test_the_limit_of_megabytes_counts_for_the_pushed_file_with_its_records(tmp_path, table, limit):
+def test_the_limit_of_megabytes_counts_for_the_pushed_file_with_its_records(tmp_path, table, limits):
     text = f"[evaluation]\n{table}\n"
     wiring = StudentWiring(job(tmp_path, text))
-    outputs = wiring.push_winner(WHOLE._replace(layers=2), grid(tmp_path, text), tmp_path, 0.042)
-    assert outputs.evaluation.node.values["thresholds"].max_megabytes == limit
+    outputs = wiring.push_winner(WHOLE._replace(layers=2), grid(tmp_path, text), tmp_path, Limits(megabytes=0.042))
+    thresholds = outputs.evaluation.node.values["thresholds"]
+    assert (thresholds.max_megabytes, thresholds.max_download_megabytes) == limits
+
+
+def test_the_limit_of_a_download_counts_for_the_pushed_file(tmp_path):
+    limits = Limits(download_megabytes=0.03)
+    outputs = StudentWiring(job(tmp_path)).push_winner(WHOLE._replace(layers=2), grid(tmp_path), tmp_path, limits)
+    thresholds = outputs.evaluation.node.values["thresholds"]
+    assert (thresholds.max_megabytes, thresholds.max_download_megabytes) == (None, 0.03)
 
 
 def test_its_runs_belong_together_and_the_last_one_completes_them(tmp_path, monkeypatch):
@@ -84,7 +98,7 @@ def test_its_runs_belong_together_and_the_last_one_completes_them(tmp_path, monk
 
     monkeypatch.setattr("plugins.search.runs.run_pipeline", run_pipeline)
     settings = load(tmp_path, CHECKPOINT + EXAMPLES + "[student]\nnum_layers = 1\n[quantization]\n")
-    one = StudentSearch(settings, Limits(3.0, None, 0.0), SearchBudget(600.0, None, 1), tmp_path, Observer())
+    one = StudentSearch(settings, Limits(0.0, megabytes=3.0), SearchBudget(600.0, None, 1), tmp_path, Observer())
     nodes = one._wiring.wire_teachers()
     one._run(nodes)
     one._run(nodes)
