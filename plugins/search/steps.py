@@ -169,11 +169,13 @@ class StudentWiring:
         file that is pushed holds its records: its sizes are compared with their limits once more.
         """
         settings = grid.settings_of(candidate)
-        sizes = {}
-        for measure in ("megabytes", "download_megabytes"):
-            both = getattr(limits, measure), getattr(settings.evaluation, f"max_{measure}")
-            sizes[f"max_{measure}"] = min(filter(None, both), default=None)
-        evaluation = dataclasses.replace(settings.evaluation, max_regression=_ANY_REGRESSION, **sizes)
+        of_job = settings.evaluation
+        evaluation = dataclasses.replace(
+            of_job,
+            max_regression=_ANY_REGRESSION,
+            max_megabytes=_stricter(limits.megabytes, of_job.max_megabytes),
+            max_download_megabytes=_stricter(limits.download_megabytes, of_job.max_download_megabytes),
+        )
         settings = settings.model_copy(update={"evaluation": evaluation})
         teachers, rows = [whole.teacher for whole in self._whole], self._reduced(0, candidate, grid).rows
         chains = self._winner_chains(settings, candidate, grid)
@@ -201,6 +203,10 @@ class StudentWiring:
             start = whole.start._replace(model=model, vocabulary=vocabulary, student=None)
             self._reduced_teachers[seed, size] = _ReducedTeacher(start, ingested.output(TaskExamples), model)
         return self._reduced_teachers[seed, size]
+
+
+def _stricter(*limits: float | None) -> float | None:
+    return min(filter(None, limits), default=None)
 
 
 def _score(

@@ -245,6 +245,6 @@ def _with_whole_vocabulary(candidate: Candidate, grid: Grid) -> Candidate:
 def _footprint_of(files: Mapping[str, FileFootprint], length: int) -> Footprint:
     """The footprint of the first file, the quantized one if there is one, with room for its records."""
     figures, table = next(iter(files.values())), files.get(TABLE_ENTRY)
-    sizes = ((size + _RECORD_BYTES) / 1e6 for size in (figures.bytes, figures.download_bytes))
+    megabytes, download = ((size + _RECORD_BYTES) / 1e6 for size in (figures.bytes, figures.download_bytes))
     share = 1.0 if table is None else table.download_bytes / table.bytes
-    return Footprint(*sizes, figures.milliseconds[str(length)], share)
+    return Footprint(megabytes, download, figures.milliseconds[str(length)], share)
