@@ -79,6 +79,7 @@ def evaluate(
     thresholds: Thresholds = Thresholds(),
     baselines: bool = True,
     changes: dict[str, list[str]] | None = None,
+    part: str = "",
 ) -> None:
     """Scores every model on the test split, beside baselines, and decides whether the files may be pushed.
 
@@ -101,18 +102,19 @@ def evaluate(
         thresholds: the scores and sizes that a model must reach to be pushed.
         baselines: whether to score methods without a language model, too.
         changes: the changes of the job by which each stage may lose less; None where losses are not described.
+        part: the task of the examples inside of models of several tasks; empty for models of one.
 
     Raises:
         InputError: the task has no such metric, or a precision is required and the task has no labels; or an engine
             fails.
     """
     description = examples.features()
-    candidates = find_candidates(teachers, students, edges)
+    candidates = find_candidates(teachers, students, edges, part)
     shipped = next(name for name in SHIPPED if name in candidates)
     # Only files are calibrated, and only if their answers are labels.
     calibrated = bool(edges) and TASK_SCORING[description["task"]].has_probabilities
     counts = description["rows"]
-    starts = {} if checkpoint is None else _find_starts(checkpoint, teachers, examples)
+    starts = {} if checkpoint is None else _find_starts(checkpoint, teachers, examples, part)
     # Files and Keras models are scored at the same time, where there is room for two processes.
     largest = max(model.file(MODEL_FILE).stat().st_size for model in (*teachers, *students))
     is_beside = bool(edges) and can_call_beside(2 * (1e9 + 8 * largest))
@@ -122,7 +124,7 @@ def evaluate(
     work = (len(candidates[shipped]) + calibrated) * counts["validation"] + scored_here * counts["test"]
     work += TASK_SCORING[description["task"]].has_variants * len(candidates[shipped]) * counts["test"]
     work += engine_work(len(read_engines(edges[0])) if edges else 0, min(thresholds.accelerator_rows, counts["test"]))
-    scorer = ModelScorer(description, work + len(candidates) * timing_work(counts["test"]))
+    scorer = ModelScorer(description, work + len(candidates) * timing_work(counts["test"]), part)
     metric = choose_metric(thresholds.metric, scorer.scoring, scorer.labels)
     check_precision(thresholds.min_precision, description["task"])
     train, validation = (read_rows(examples, split) for split in ("train", "validation"))
@@ -226,7 +228,7 @@ def evaluate(
         is_by_stages = bool(losses) and describe_lost_share(models, metric, loss=1.0)[0]
         causes = [] if is_by_stages else find_causes(examples, (teachers or students)[kept])
         decision = decision._replace(causes=[*losses, *causes])
-    if edges:
+    if edges and not part:  # the heads of several tasks read different vectors
         evaluation.write_json(VECTORS_FILE, encode_vectors(file.open(), file.file, validation))
     evaluation.write(metrics, _describe_answers(scorer, test, best.answers, calibration, test_logits))
     blessing.write(decision)
@@ -234,9 +236,12 @@ def evaluate(
     blessing.counts = {"blessed": decision.blessed}
 
 
-def _find_starts(checkpoint: Model, teachers: Sequence[Model], examples: TaskExamples) -> dict[str, ScoredFile]:
+def _find_starts(
+    checkpoint: Model, teachers: Sequence[Model], examples: TaskExamples, part: str
+) -> dict[str, ScoredFile]:
     """The checkpoint without fine-tuning: with a fitted head, or a model of vectors; and what plug-ins make of it."""
     from keras_bert.core.plugins import find_plugins
+    from keras_bert.tasks.base import take_part
     from keras_bert.tasks.embedding import Embedding
     from keras_bert.tasks.registry import TASKS
     from keras_bert.training.new_head import attach_fitted_head
@@ -249,11 +254,12 @@ def _find_starts(checkpoint: Model, teachers: Sequence[Model], examples: TaskExa
         return task
 
     def open_frozen() -> "Task":
-        head = teachers[0].file(FROZEN_HEAD_FILE)
-        return attach_fitted_head(read_model(teachers[0]), read_model(checkpoint).encoder, head)
+        return attach_fitted_head(take_part(read_model(teachers[0]), part), read_model(checkpoint).encoder, heads[0])
 
     description, starts = examples.features(), dict[str, Callable[[], "Task"]]()
-    if teachers and teachers[0].file(FROZEN_HEAD_FILE).exists():
+    # The head of a part has the name of its task in front.
+    files = [teacher.file(f"{start}{FROZEN_HEAD_FILE}") for teacher in teachers[:1] for start in (part, "")]
+    if heads := [file for file in files if file.exists()]:
         starts[FROZEN] = open_frozen
     elif issubclass(TASKS[description["task"]], Embedding):
         starts[UNTRAINED] = open_vectors

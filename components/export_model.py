@@ -95,10 +95,10 @@ def export_model(
     beside = _choose_beside(targets, quantization) if can_call_beside(memory) else []
 
     def open_source() -> tuple["ExportInputs", "ComparisonRows"]:
-        task, features = _truncate(read_model(model), export.dimension), _read_features(examples, "validation", rows)
+        task, features = _truncate(read_model(model), export.dimension), read_features(examples, "validation", rows)
         task.pairs = _are_pairs(task, features)
         recipe = None if quantization is None else quantization.recipe
-        calibration_rows = _read_features(examples, "train", rows) if needs_calibration_rows(recipe) else None
+        calibration_rows = read_features(examples, "train", rows) if needs_calibration_rows(recipe) else None
         # Of pairs and questions the first text.
         first_text = TASK_ROWS[task.name].texts
         sample = ComparisonRows(
@@ -216,7 +216,7 @@ def _attach_and_lint(source: "ExportInputs", file: "ExportedFile") -> None:
     lint_file(path, expected)
 
 
-def _read_features(examples: TaskExamples, split: str, rows: int) -> "Features":
+def read_features(examples: TaskExamples, split: str, rows: int) -> "Features":
     """The first rows of a split as inputs of models (rows, longest)."""
     from keras_bert.core.folders import INPUT_NAMES
     from keras_bert.data.task_batches import task_batches

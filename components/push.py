@@ -8,11 +8,11 @@ import shutil
 import socket
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from components.artifacts.evaluation import Blessing, Evaluation
+from components.artifacts.evaluation import Blessing, Decision, Evaluation
 from components.artifacts.pushed import PUSHED_FILE, Pushed
 from components.artifacts.standard import Corpus, EdgeModel, TaskExamples
 from components.dsl.artifact import content_digest, format_json, holds_files, list_files
@@ -99,27 +99,14 @@ def push(
 
     decision = blessing.read()
     if not decision.blessed:
-        failed = [reason.removeprefix("NO: ") for reason in decision.reasons if reason.startswith("NO: ")]
-        causes = f". Likely causes: {'; '.join(decision.causes)}" if decision.causes else ""
-        raise Refusal(f"not pushed, because it was not blessed: {'; '.join(failed)}{causes}")
+        raise Refusal(f"not pushed, because it was not blessed: {describe_refusal(decision)}")
     target = Path(root, folder).absolute()
-    target.mkdir(parents=True, exist_ok=True)
     metrics = evaluation.read()
     edge = edges[metrics.kept]
     origin = zip(ORIGINS, (edge, evaluation, examples, corpus), strict=True)
     made_of = {name: artifact.fingerprint() for name, artifact in origin if artifact is not None}
-    with _staged(target) as staging:
-        for file in choose_files(edge):
-            copy_model(edge.file(file), (staging / file).parent)
-        shutil.copyfile(evaluation.file("metrics.json"), staging / "metrics.json")
-        schema = examples.read_json(SCHEMA_FILE)
-        if evaluation.file(VECTORS_FILE).is_file():
-            schema["vectors"] = evaluation.read_json(VECTORS_FILE)
-        (staging / SCHEMA_FILE).write_text(format_json(schema))
-        (staging / ORIGIN_FILE).write_text(format_json(made_of))
-        records = {name: (staging / name).read_bytes() for name in RECORD_FILES}
-        for model_file in filter(Path.is_file, (staging / name for name in MODEL_FILES)):
-            attach_entries(model_file, records)
+    with staged_version(target) as staging:
+        write_files(staging, edge, evaluation.read_json(METRICS_FILE), read_schema(examples, evaluation), made_of)
         write_calibration(staging, read_calibration(staging / METRICS_FILE))
         drop_absent_files(staging)
         add_calibrated_answers(staging)
@@ -131,16 +118,59 @@ def push(
         else:
             score = PageScore(metrics.metric, metrics.score.mean, metrics.rows["test"])
             write_page(staging, name, score, None if page is None else _search_corpus(staging, page, examples))
-        # The card has no digest, because people may edit it.
-        digests = {name: content_digest(staging / name) for name in list_files(staging)}
-        if address_of(target) is None:
-            version = newest_version(target, digests) or place_version(staging, target, name, checkpoint)
-        else:
-            version = place_remote_version(staging, target, name, digests, made_of, checkpoint)
-    version_folder = str(target / str(version))
-    if not os.path.isabs(folder):
-        version_folder = os.path.relpath(version_folder, pushed.path)
-    pushed.write_json(PUSHED_FILE, {"path": version_folder, "version": version, "files": digests})
+
+        def write_card(version: int) -> None:
+            write_model_card(staging, name, version, checkpoint)
+
+        place_files(staging, target, write_card, made_of, pushed, is_absolute=os.path.isabs(folder))
+
+
+def describe_refusal(decision: Decision) -> str:
+    """What a model that is not blessed must reach and does not, with the likely causes."""
+    failed = [reason.removeprefix("NO: ") for reason in decision.reasons if reason.startswith("NO: ")]
+    return "; ".join(failed) + (f". Likely causes: {'; '.join(decision.causes)}" if decision.causes else "")
+
+
+def read_schema(examples: TaskExamples, evaluation: Evaluation) -> dict[str, Any]:
+    """The schema of training rows, with the vectors of validation rows where the evaluation has some."""
+    schema: dict[str, Any] = examples.read_json(SCHEMA_FILE)
+    if evaluation.file(VECTORS_FILE).is_file():
+        schema["vectors"] = evaluation.read_json(VECTORS_FILE)
+    return schema
+
+
+def write_files(
+    staging: Path, edge: EdgeModel, metrics: Mapping[str, Any], schema: Mapping[str, Any], made_of: Mapping[str, str]
+) -> None:
+    """Copies exported files, and writes their records, which each model file gets attached."""
+    for file in choose_files(edge):
+        copy_model(edge.file(file), (staging / file).parent)
+    for name, content in ((METRICS_FILE, metrics), (SCHEMA_FILE, schema), (ORIGIN_FILE, made_of)):
+        (staging / name).write_text(format_json(content))
+    records = {name: (staging / name).read_bytes() for name in RECORD_FILES}
+    for model_file in filter(Path.is_file, (staging / name for name in MODEL_FILES)):
+        attach_entries(model_file, records)
+
+
+def place_files(
+    staging: Path,
+    target: Path,
+    write_card: Callable[[int], None],
+    made_of: Mapping[str, str],
+    pushed: Pushed,
+    *,
+    is_absolute: bool,
+) -> None:
+    """Makes a complete staged folder the next version of `target`, unless the newest one has these files."""
+    # The card has no digest, because people may edit it.
+    digests = {name: content_digest(staging / name) for name in list_files(staging)}
+    if address_of(target) is None:
+        version = newest_version(target, digests) or place_version(staging, target, write_card)
+    else:
+        version = place_remote_version(staging, target, digests, made_of, write_card)
+    folder = str(target / str(version))
+    folder = folder if is_absolute else os.path.relpath(folder, pushed.path)
+    pushed.write_json(PUSHED_FILE, {"path": folder, "version": version, "files": digests})
     pushed.counts = {"version": version}
 
 
@@ -160,16 +190,16 @@ def newest_version(folder: Path, digests: Mapping[str, str]) -> int | None:
     return version if version and holds_files(folder / str(version), digests) else None
 
 
-def place_version(staging: Path, folder: Path, name: str, checkpoint: CheckpointOrigin | None = None) -> int:
+def place_version(staging: Path, folder: Path, write_card: Callable[[int], None]) -> int:
     """Renames a staged folder into place as the next version, and returns its number.
 
     Other processes may push to the same folder at the same time, from other roots.
 
-    All files but the card are staged. `name`, the name of the model, and `checkpoint`, its origin, are for the card.
+    All files but the card are staged; `write_card` takes the number of the version.
     """
     version = max(list_versions(folder), default=0) + 1
     while True:
-        write_model_card(staging, name, version, checkpoint)
+        write_card(version)
         for path in (*staging.rglob("*"), staging):
             sync(path)
         try:
@@ -187,10 +217,9 @@ def place_version(staging: Path, folder: Path, name: str, checkpoint: Checkpoint
 def place_remote_version(
     staging: Path,
     folder: Path,
-    name: str,
     digests: Mapping[str, str],
     origin: Mapping[str, str],
-    checkpoint: CheckpointOrigin | None = None,
+    write_card: Callable[[int], None],
 ) -> int:
     """Uploads a staged folder as the next version, and returns its number; the folder becomes the local copy.
 
@@ -201,7 +230,7 @@ def place_remote_version(
     is_new = not version or versions.marker(version)["files"] != dict(digests)
     if is_new:
         version = versions.claim(digests)
-    write_model_card(staging, name, version, checkpoint)
+    write_card(version)
     if is_new:
         versions.upload(staging, version, digests, origin)
     shutil.rmtree(folder / str(version), ignore_errors=True)
@@ -225,8 +254,9 @@ def _search_corpus(folder: Path, page: SearchTexts, examples: TaskExamples) -> "
 
 
 @contextlib.contextmanager
-def _staged(folder: Path) -> Iterator[Path]:
+def staged_version(folder: Path) -> Iterator[Path]:
     """A locked folder beside the versions; it is deleted at the end unless it became a version."""
+    folder.mkdir(parents=True, exist_ok=True)
     staging = folder / f"{_STAGING}{_machine()}-{uuid.uuid4().hex}"
     with contextlib.ExitStack() as stack:
         # No other push may delete this folder between its creation and its locking.

@@ -1,5 +1,6 @@
 """The optional capabilities of a job, which plug-ins have."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pydantic
@@ -28,6 +29,12 @@ def enabled_capabilities(settings: Settings) -> list[tuple[Capability[Any], Any]
     """The capabilities that a job has a table of, each with its table."""
     tables = ((capability, getattr(settings, capability.name, None)) for capability in CAPABILITIES)
     return [(capability, table) for capability, table in tables if table is not None]
+
+
+def split_job(settings: Settings) -> Mapping[str, Settings]:
+    """The jobs of one task that a job is made of, by name; most jobs are one, without a name."""
+    jobs = (capability.split_job(table, settings) for capability, table in enabled_capabilities(settings))
+    return next(filter(None, jobs), {"": settings})
 
 
 def kept_columns(settings: Settings) -> KeptColumns:

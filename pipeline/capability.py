@@ -1,6 +1,7 @@
 """An optional capability of a job, which a plug-in has: what the rest of the pipeline asks of it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 from components.artifacts.evaluation import FurtherModels
@@ -49,6 +50,17 @@ class Capability(Generic[T]):
 
     def check_tables(self, table: T, settings: Settings) -> None:
         """Raises InputError where the other tables of a job, which has `[examples]`, do not go with the table."""
+
+    def split_job(self, table: T, settings: Settings) -> Mapping[str, Settings]:
+        """The jobs of one task that a job of several is made of, by the names of the tasks; none for other jobs.
+
+        Raises InputError where the other tables of the job do not go with the table.
+        """
+        return {}
+
+    def wire_job(self, table: T, settings: Settings, root: Path) -> Sequence[Node]:
+        """The last steps of a job that `split_job` splits."""
+        raise NotImplementedError
 
     def check_rows(self, table: T, settings: Settings, splits: Mapping[str, Sequence[Any]]) -> None:
         """Raises InputError where the rows of the examples, or files that the settings name, do not suit the table."""

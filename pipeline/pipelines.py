@@ -75,6 +75,9 @@ class PushOutputs(NamedTuple):
 
 def build_pipeline(settings: Settings, root: Path) -> Pipeline:
     """The pipeline of a job: from its start to pushed files, or to a pre-trained model if it has no examples."""
+    for capability, table in enabled_capabilities(settings):
+        if capability.split_job(table, settings):
+            return Pipeline(settings.name, capability.wire_job(table, settings, root))
     if settings.examples is None:
         return Pipeline(settings.name, [wire_initial_model(settings).model.node])
     start, rows = wire_start(settings)
@@ -123,9 +126,7 @@ def add_evaluation_and_push(
     edges = [chain.edge(stages) for chain in chains]
     students = [chain.model(("student",)) for chain in chains if "student" in stages]
     root = root.absolute()
-    # The folder of all versions is relative to the root if it lies in it, as a root may be moved.
-    folder = settings.push.path() or root / "pushed" / settings.name
-    folder = folder.relative_to(root) if folder.is_relative_to(root) else folder
+    folder = push_folder(settings, root)
     measured = evaluate(
         examples=rows,
         teachers=[*teachers],
@@ -152,6 +153,12 @@ def add_evaluation_and_push(
         root=str(root),
     )
     return PushOutputs(evaluation, pushed.output(Pushed))
+
+
+def push_folder(settings: Settings, root: Path) -> Path:
+    """The folder of all versions, relative to the root if it lies in it, as a root may be moved."""
+    folder = settings.push.path() or root / "pushed" / settings.name
+    return folder.relative_to(root) if folder.is_relative_to(root) else folder
 
 
 def kept_slices(settings: Settings, rows: Handle[LabelledRows] | None) -> Handle[RowOrigins] | None:

@@ -153,6 +153,12 @@ class Metrics:
         slices = tuple(SliceScore(**one) for one in content.get("slices", ()))
         return cls(**{**content, "models": models, "validation": validation, "slices": slices})
 
+    @classmethod
+    def tables(cls, content: Mapping[str, Any]) -> dict[str, Self]:
+        """The metrics of each task of a pushed `metrics.json` by name; those of a model of one task have no name."""
+        tables = content.get("tasks", {"": content})
+        return {name: cls.from_json(table) for name, table in tables.items()}
+
 
 def _spreads_as_json(scores: Mapping[str, SeedScores]) -> dict[str, Any]:
     return {name: score._asdict() for name, score in scores.items()}

@@ -52,18 +52,20 @@ class ScoredFile(NamedTuple):
 
 
 def find_candidates(
-    teachers: Sequence[Model], students: Sequence[Model], edges: Sequence[EdgeModel]
+    teachers: Sequence[Model], students: Sequence[Model], edges: Sequence[EdgeModel], part: str = ""
 ) -> dict[str, list[ScoredFile]]:
-    """Name in the table -> the model or the file of each seed."""
+    """Name in the table -> the model or the file of each seed; `part` is the name of a task inside of them."""
     from keras_bert.export.bundle import load_exported
+    from keras_bert.tasks.base import take_part
     from keras_bert.tasks.registry import load
 
     def model(artifact: Model) -> ScoredFile:
-        return ScoredFile(lambda: load(artifact.path), artifact.file(MODEL_FILE))
+        return ScoredFile(lambda: take_part(load(artifact.path), part), artifact.file(MODEL_FILE))
 
     def exported(artifact: EdgeModel, name: str) -> ScoredFile:
         return ScoredFile(
-            lambda: load_exported(artifact.path, name, num_threads=usable_processors()), artifact.file(name)
+            lambda: take_part(load_exported(artifact.path, name, num_threads=usable_processors()), part),
+            artifact.file(name),
         )
 
     candidates = {TEACHER: list(map(model, teachers)), STUDENT: list(map(model, students))}

@@ -35,11 +35,11 @@ class ScoredBaselines(NamedTuple):
 class ModelScorer:
     """Runs tasks on rows and scores their answers; reports progress, of `total` rows over all models, before each."""
 
-    def __init__(self, description: Mapping[str, Any], total: int) -> None:
+    def __init__(self, description: Mapping[str, Any], total: int, part: str = "") -> None:
         self.scoring = TASK_SCORING[description["task"]]
         self.labels: list[str] = description["settings"].get("labels", [])
         self.classes = self.scoring.classes(self.labels)
-        self._done, self._total = 0, total
+        self._done, self._total, self._part = 0, total, part
 
     def report(self, note: str, work: int) -> None:
         """Reports progress before `work` rows are answered."""
@@ -112,12 +112,13 @@ class ModelScorer:
     def score_previous(self, previous: PushedVersion | None, test: Sequence[Any]) -> tuple[list[Scored], str]:
         """Scores the previously pushed version with its own vocabulary; else returns no scores and the reason."""
         from keras_bert.export.bundle import load_exported
+        from keras_bert.tasks.base import take_part
 
         if previous is None:
             return [], ""
         self.report(PREVIOUS, len(test))
         try:
-            task = load_exported(previous.fetch(), num_threads=usable_processors())
+            task = take_part(load_exported(previous.fetch(), num_threads=usable_processors()), self._part)
         except (OSError, ValueError) as error:
             return [], f"{NOT_COMPARED}the version before, {previous.name}, cannot be opened: {error}"
         if (task.name, list(task.labels)) != (self.scoring.name, self.labels):

@@ -41,13 +41,18 @@ class StepMonitor:
     """
 
     def __init__(
-        self, examples: TaskExamples | TextExamples, validations: int = VALIDATIONS, scored_after: int = 0
+        self,
+        examples: TaskExamples | TextExamples | Sequence[TaskExamples],
+        validations: int = VALIDATIONS,
+        scored_after: int = 0,
     ) -> None:
-        self._counts, self.validations, self._scored_after = examples.features()["counts"], validations, scored_after
+        sources = examples if isinstance(examples, Sequence) else [examples]
+        self._rows = sum(source.features()["counts"]["validation"] for source in sources)
+        self.validations, self._scored_after = validations, scored_after
 
     def fit_options(self, step: "TrainingStep", steps: Sequence[int], phase: int) -> dict[str, Any]:
         """See `Monitor`; all phases but the last one have a folder of their own."""
-        training, rows = step.training, self._counts["validation"]
+        training, rows = step.training, self._rows
         works = [count + self.validations * forward_work(rows, training) for count in steps]
         parts = ProgressParts([*works, forward_work(self._scored_after, training)])
         progress = TrainingProgress(step, rows, self.validations, parts.sink(phase))

@@ -14,7 +14,7 @@ from keras_bert.export.files import ExportedFile
 from keras_bert.export.runtimes import LogProbabilityClassifier
 from keras_bert.export.sample_texts import SECONDS, TEXTS
 from keras_bert.export.targets.registry import FILES
-from keras_bert.tasks.base import Array, Task
+from keras_bert.tasks.base import Array, Task, take_part
 from keras_bert.tasks.calibration import Calibration, read_calibration
 
 _DIGITS = 6
@@ -22,7 +22,7 @@ _DIGITS = 6
 _FILES = tuple(file for file in FILES if file.takes_ids)
 
 
-def make_golden_rows(folder: Path) -> list[dict[str, Any]]:
+def make_golden_rows(folder: Path, part: str = "") -> list[dict[str, Any]]:
     """Makes the rows of `golden.json`: the results that a client must get for each text.
 
     Returns:
@@ -36,13 +36,16 @@ def make_golden_rows(folder: Path) -> list[dict[str, Any]]:
         - `answer`: the answer of the file that `predict` uses, before calibration; left out where the task predicts
           vectors.
 
+        `part` is the name of a task inside of files of several.
+
         A file for MediaPipe gets only single texts and the ids that MediaPipe makes of them, and its classifiers give
         probabilities.
     """
-    task = load_exported(folder)
+    task = take_part(load_exported(folder), part)
     # A folder that is being exported has no metrics yet; if there are some, only `calibrated` uses them.
     task.calibration = Calibration()
-    tasks = {file: load_exported(folder, file.name) for file in _FILES if (folder / file.name).is_file()}
+    files = [file for file in _FILES if (folder / file.name).is_file()]
+    tasks = {file: take_part(load_exported(folder, file.name), part) for file in files}
     singles: list[tuple[str, str | None]] = [(text, None) for text in TEXTS]
     pairs: list[tuple[str, str | None]] = list(zip(TEXTS, SECONDS, strict=True))
     rows = {"optional": singles + pairs, "required": pairs, "unused": singles, "compared": singles}[task.second_text]

@@ -12,6 +12,7 @@ from keras_bert.clients.golden import flatten_output, predict_outputs
 from keras_bert.core.folders import GOLDEN_FILE, LEVELS_ABOVE, SELF_TEST_FILE, TASK_FILE, read_json_file
 from keras_bert.export.bundle import load_exported
 from keras_bert.export.targets.registry import FILES
+from keras_bert.tasks.base import take_part
 
 # As a share of the range of a file's golden outputs. From processor to processor most rows are equal, and a few differ
 # by up to 11 % (docs/decisions/0055); of MiniLM's file that saturates, all rows of its self-test differed, by 6 % and
@@ -65,7 +66,7 @@ def write_self_test(folder: Path) -> None:
     (folder / SELF_TEST_FILE).write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-_INPUTS = ("text", "second", "pieces", "token_ids", "segment_ids", "padding_mask")
+_INPUTS = ("task", "text", "second", "pieces", "token_ids", "segment_ids", "padding_mask")
 
 
 def _choose_rows(rows: Sequence[Mapping[str, Any]], *, has_pairs: bool) -> set[int]:
@@ -142,7 +143,8 @@ def _check(folder: Path, name: str, test: Mapping[str, Any]) -> None:
             raise SelfTestError("tokenizer", f"the tokenizer of {folder} gives other tokens for {row['text']!r}")
     differences = []
     for row in (row for row in test["rows"] if name in row.get("outputs", {})):
-        output = flatten_output(predict_outputs(task, row["text"], row.get("second")))[:_NUMBERS]
+        part = take_part(task, row.get("task", ""))
+        output = flatten_output(predict_outputs(part, row["text"], row.get("second")))[:_NUMBERS]
         differences.append(float(np.abs(np.subtract(output, row["outputs"][name])).max()))
         # A last bit may change one row, a wrong computation changes all.
         if differences[-1] <= expected["tolerance"]:

@@ -24,7 +24,6 @@ from keras_bert.export.tflite_kinds import is_for_mediapipe, takes_text
 from keras_bert.interop.hub import SCHEME, HubAddress
 from keras_bert.tasks import registry
 from keras_bert.tasks.base import Task
-from keras_bert.tasks.calibration import read_calibration
 from keras_bert.tokenizers.loading import load_eager_tokenizer
 
 _COMPANIONS = (TASK_FILE, *TOKENIZER_FILES)
@@ -151,5 +150,5 @@ def _load(folder: Path, file: Path, num_threads: int) -> Task:
                 model = LogProbabilityClassifier(model, independent=task.independent_labels)
     restored = registry.restore(task, model, tokenizer, settings, folder / TASK_FILE)
     if (folder / METRICS_FILE).is_file():
-        restored.calibration = read_calibration(folder / METRICS_FILE)
+        restored.read_calibration(folder / METRICS_FILE)
     return restored

@@ -25,7 +25,7 @@ from keras_bert.core.folders import (
 from keras_bert.core.row_limits import limit_batch_size
 from keras_bert.tasks.adaptable import Adaptable
 from keras_bert.tasks.answer_columns import ColumnType
-from keras_bert.tasks.calibration import Calibration, calibration_of
+from keras_bert.tasks.calibration import Calibration, calibration_of, read_calibration
 from keras_bert.tasks.checks import as_texts, check_keras_model, check_same_length, is_keras_model
 from keras_bert.tasks.targets import AnswerRow, RowWords, Target
 
@@ -160,6 +160,12 @@ class Task(Adaptable, abc.ABC):
     output_name: ClassVar[str] = LOGITS
     """The name of the output of `network` in exported files."""
 
+    has_own_head: ClassVar[bool] = True
+    """Whether the head calls no layer of the encoder, so that other tasks can have their heads beside it."""
+
+    has_parts: ClassVar[bool] = False
+    """Whether the task is made of others, which `part` returns."""
+
     def __init__(self, model: keras.Model | Runtime, tokenizer: BaseTokenizer, *, max_length: int) -> None:
         self.model: Any = model
         self.tokenizer = tokenizer
@@ -213,6 +219,10 @@ class Task(Adaptable, abc.ABC):
             ValueError: there is no such task inside.
         """
         raise ValueError(f"task must be left out for {self.name}, which has no tasks inside, got {name!r}")
+
+    def read_calibration(self, file: Path) -> None:
+        """Takes the calibration from a pushed model's `metrics.json`."""
+        self.calibration = read_calibration(file)
 
     def transformers_model(self) -> keras.Model:
         """The model that gives the outputs that `transformers_outputs` renames."""
@@ -549,6 +559,11 @@ def _as_rows(texts: Sequence[str], pairs: Sequence[str] | None) -> tuple[list[st
     seconds = as_texts("pairs", pairs)
     check_same_length("texts", firsts, "pairs", seconds)
     return firsts, seconds
+
+
+def take_part(task: Task, name: str) -> Task:
+    """The task with a name inside of a task that is made of several; any other task is returned as it is."""
+    return task.part(name) if name and task.has_parts else task
 
 
 def slices(rows: int, at_once: int) -> list[slice]:

@@ -48,6 +48,7 @@ class Pretraining(Task):
     """
 
     name = "pretraining"
+    has_own_head = False
 
     def __init__(self, model: keras.Model, tokenizer: BaseTokenizer, *, max_length: int = 128) -> None:
         super().__init__(model, tokenizer, max_length=max_length)

@@ -85,11 +85,10 @@ def _show(result: "RunResult", settings: "Settings", last_step: str | None, cons
     if last_step is not None:
         for name, output in result.step(last_step).outputs.items():
             write(console, f"{name}: {display_path(output.path)}")
-    elif settings.examples is None:
-        write(console, f"pre-trained: {display_path(result.step('pretrain').outputs['model'].path)}")
+    elif pushed := result.artifacts(Pushed):
+        write(console, f"pushed: {display_path(pushed[0].location())}")
     else:
-        (pushed,) = result.artifacts(Pushed)
-        write(console, f"pushed: {display_path(pushed.location())}")
+        write(console, f"pre-trained: {display_path(result.step('pretrain').outputs['model'].path)}")
     return DONE
 
 

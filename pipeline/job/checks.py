@@ -3,7 +3,7 @@
 import dataclasses
 import tempfile
 
-from components.dsl.errors import InputError, table_errors
+from components.dsl.errors import InputError, prefixed_errors, table_errors
 from components.examples.registry import TASK_ROWS, check_unlabelled
 from components.examples.source_rows import reads_pairs
 from components.sources.questions import QuestionSource
@@ -12,7 +12,7 @@ from components.sources.text import TextSource
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.options.compression import OF_EMBEDDINGS, OF_STATES
 from keras_bert.options.tables import DistillationSettings, QuantizationSettings, TrainingWithTeacher
-from pipeline.capabilities import CAPABILITIES, enabled_capabilities
+from pipeline.capabilities import CAPABILITIES, enabled_capabilities, split_job
 from pipeline.job.examples import check_examples
 from pipeline.settings.contrast import check_contrast
 from pipeline.settings.graphs import check_float_layers, check_shapes, check_sizes
@@ -38,6 +38,12 @@ _OF_QUESTIONS = ("stride", "max_query_length")
 
 def check_tables(settings: Settings) -> None:
     """Raises InputError where a table is missing, or one is there that no step would read."""
+    for name, job in split_job(settings).items():
+        with prefixed_errors(f"task {name}: " if name else ""):
+            _check_tables(job)
+
+
+def _check_tables(settings: Settings) -> None:
     given = settings.model_fields_set
     of_examples = dict.fromkeys((capability.name for capability in CAPABILITIES), "examples")
     for name, needed in {**_NEEDS, **of_examples}.items():
@@ -175,6 +181,15 @@ def check_teachers(settings: Settings) -> None:
 
 def check_data(settings: Settings) -> list[str]:
     """Reads all of the user's data; returns what the user should know before anything trains, a line each."""
+    warnings = []
+    for name, job in split_job(settings).items():
+        start = f"task {name}: " if name else ""
+        with prefixed_errors(start):
+            warnings += [f"{start}{warning}" for warning in _check_data(job)]
+    return warnings
+
+
+def _check_data(settings: Settings) -> list[str]:
     if settings.checkpoint is not None:
         settings.checkpoint.check()
         check_shapes(settings)

@@ -29,7 +29,11 @@ DEFAULT_JOB = Path(__file__).with_name("default_job.toml")
 # Values of a settings file that are paths, relative to the folder of the file.
 _SPLITS = (("examples", "train"), ("examples", "validation"), ("examples", "test"))
 _TEXTS = (("corpus", "path"), ("general_distillation", "path"), ("unlabelled", "path"), ("page", "path"))
-_OF_CAPABILITIES = tuple((capability.name, key) for capability in CAPABILITIES for key in capability.paths)
+_OF_CAPABILITIES = tuple(
+    (section, key)
+    for capability in CAPABILITIES
+    for section, _, key in (f"{capability.name}.{path}".rpartition(".") for path in capability.paths)
+)
 _PATTERNS = (*_TEXTS, *_SPLITS, *_OF_CAPABILITIES)
 _CHECKPOINTS = (("checkpoint", "path"), ("reranker", "path"))
 PATHS = (*_CHECKPOINTS, *_PATTERNS, ("push", "folder"))
@@ -99,11 +103,19 @@ def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = ()) -> S
 def pin_addresses(tables: Tables, *, refresh: bool = False) -> Tables:
     """Puts commits into the addresses on the hub, in place, see `pin_address`; returns the tables."""
     for section, key in (*_CHECKPOINTS, *_PATTERNS):
-        table = tables.get(section)
-        path = table.get(key) if isinstance(table, dict) else None
-        if isinstance(path, str) and is_hub_address(path):
-            tables[section][key] = pin_address(path, refresh=refresh)
+        for table in _find_tables(tables, section):
+            if isinstance(path := table.get(key), str) and is_hub_address(path):
+                table[key] = pin_address(path, refresh=refresh)
     return tables
+
+
+def _find_tables(tables: Tables, section: str) -> list[Tables]:
+    """The tables that a section names, such as `checkpoint`; in `tasks.*.examples` the star stands for any key."""
+    inner = [tables]
+    for key in section.split("."):
+        inner = [item for table in inner for name, item in table.items() if key in (name, "*")]
+        inner = [table for table in inner if isinstance(table, dict)]
+    return inner
 
 
 def override_tables(tables: Mapping[str, Any], overrides: Iterable[str]) -> Tables:
@@ -192,11 +204,10 @@ def _check_values(raw: Tables) -> None:
 def _resolve_paths(raw: Tables, folder: Path) -> None:
     """Makes relative paths absolute, in place; empty ones stay empty."""
     for section, key in PATHS:
-        table = raw.get(section)
-        if isinstance(table, dict) and isinstance(table.get(key), str) and table[key]:
-            path, is_pattern = table[key], (section, key) in _PATTERNS
+        for table in _find_tables(raw, section):
+            path, is_pattern = table.get(key), (section, key) in _PATTERNS
             # A path with a scheme, or inside a package, stays as it is.
-            if not is_remote(path) and not path.startswith(PACKAGE):
+            if isinstance(path, str) and path and not is_remote(path) and not path.startswith(PACKAGE):
                 table[key] = join_pattern(folder, path) if is_pattern else str(folder / Path(path).expanduser())
 
 
@@ -216,14 +227,16 @@ def _explain(problem: Mapping[str, Any], tables: Tables) -> str:
         return f"there is no setting {key!r}; did you mean {' or '.join(map(repr, paths))}?"
     if problem["type"] == "union_tag_invalid" and place[-1:] in (["examples"], ["student"]):
         # The kinds of examples have no key in common: pydantic would name the function that chooses among them.
-        key, names = ("examples.task", TASKS) if place == ["examples"] else (f"{'.'.join(place)}.kind", STUDENTS)
-        return f"{key} must be one of {list(names)}, got {problem['ctx']['tag']!r}"
+        key, names = ("task", TASKS) if place[-1] == "examples" else ("kind", STUDENTS)
+        return f"{'.'.join(place)}.{key} must be one of {list(names)}, got {problem['ctx']['tag']!r}"
     return str(field_error(problem, place))
 
 
 def _valid_keys(sections: list[str]) -> list[str]:
     types: dict[str, Any] = {name: field.annotation for name, field in JobSettings.model_fields.items()}
     for section in sections:
+        if section not in types:  # a name that the user gives, such as that of a task
+            continue
         # Pydantic's discriminators are dataclasses, too, but objects.
         kinds = [kind for kind in _kinds(types[section]) if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
         types = {field.name: field.type for kind in kinds for field in dataclasses.fields(kind)}

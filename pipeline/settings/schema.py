@@ -51,14 +51,6 @@ MAX_LENGTH = 8192
 # The maximum number of characters of a folder's name.
 MAX_NAME_LENGTH = 255
 TASKS = {task: f"<{task}>" for task in TASK_ROWS}
-if TYPE_CHECKING:
-    _Examples = AnySource
-else:
-    _Examples = functools.reduce(
-        operator.or_,
-        (Annotated[source, pydantic.Tag(TASKS[task])] for task, source in TASK_SOURCES.items()),
-        Annotated[DocstringTask, pydantic.Tag(BUILT_IN)],
-    )
 
 
 @validated_dataclass
@@ -199,6 +191,19 @@ def _choose_examples(value: Any) -> str:
     return TASKS.get(task, task) if isinstance(task, str) else repr(task)
 
 
+if TYPE_CHECKING:
+    Examples = AnySource
+else:
+    Examples = Annotated[
+        functools.reduce(
+            operator.or_,
+            (Annotated[source, pydantic.Tag(TASKS[task])] for task, source in TASK_SOURCES.items()),
+            Annotated[DocstringTask, pydantic.Tag(BUILT_IN)],
+        ),
+        pydantic.Discriminator(_choose_examples),
+    ]
+
+
 class Settings(pydantic.BaseModel):
     """All settings of a job.
 
@@ -252,7 +257,7 @@ class Settings(pydantic.BaseModel):
     pretraining: PretrainingSettings = PretrainingSettings()
     generator: Generator = Generator()
     checkpoint: Checkpoint | None = None
-    examples: Annotated[_Examples, pydantic.Discriminator(_choose_examples)] | None = None
+    examples: Examples | None = None
     fine_tuning: FineTuningSettings = FineTuningSettings()
     contrast: Contrast | None = None
     hard_negatives: HardNegatives | None = None

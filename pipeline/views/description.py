@@ -118,7 +118,8 @@ def _lines(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if "operations" in content:
         yield "operations", ", ".join(f"{count} {kind}" for kind, count in content["operations"].items())
     if metrics:
-        yield from _figures(Metrics.from_json(metrics))
+        for task, table in Metrics.tables(metrics).items():
+            yield from ((f"{task} {name}".strip(), value) for name, value in _figures(table))
     if content.get("self_test"):
         yield "self-test", content["self_test"]
     for name, version in export.get("libraries", {}).items():

@@ -2,8 +2,9 @@
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from keras_bert.core.checks import check
 from keras_bert.core.folders import staged_files
@@ -16,16 +17,15 @@ from keras_bert.export.quantized import export_quantized
 from keras_bert.export.runtimes import open_file
 from keras_bert.export.sample_texts import SECONDS, TEXTS
 from keras_bert.options.export import Export
-from keras_bert.options.quantization import RECIPES
 from keras_bert.tasks.base import Features
 from keras_bert.tasks.checks import as_texts, check_keras
 from plugins.many_tasks.joint import named_apart
 from plugins.many_tasks.merging import merge_files
 from plugins.many_tasks.outputs import OutputOf, open_part
-from plugins.many_tasks.task import ManyTasks
+from plugins.many_tasks.task import ManyTasks, check_recipe
 
 # The mean agreement of an int8 file with its model as quantized in Keras.
-_MINIMUM_AGREEMENT = 0.95
+MINIMUM_AGREEMENT = 0.95
 
 
 def export(
@@ -61,24 +61,42 @@ def export(
     recipe = None if quantization is None else quantization.recipe
     rule = f"hold texts that measure the ranges of activations for the recipe {recipe}"
     check("export", "texts", bool(texts) or not needs_calibration_rows(recipe), rule, texts)
-    has_numbers = any(task.link == "identity" for task in many.tasks.values())
-    fits = recipe is None or RECIPES[recipe].integers or not has_numbers
-    check("export", "recipe", fits, "hold integers in a file with a regression, whose head stays float32", recipe)
-    with staged_files(path.parent) as staging, many._answering():
-        file = staging / path.name
-        options = Export(lengths=tuple(lengths), opset=opset)
-        if path.suffix == ".onnx":
-            export_onnx(many.network(), file, opset=opset)
-        else:
-            _write_tflite(many, file, options.choose_lengths(many.max_length), texts)
+    check_recipe([type(task) for task in many.tasks.values()], recipe)
+    with staged_files(path.parent) as staging:
         kind = ONNX if path.suffix == ".onnx" else LITERT_FLOAT if quantization is None else LITERT
-        _compare(many, dataclasses.replace(kind, name=path.name), staging, options, texts)
-        attach_companions(many, file)
+        options = Export(lengths=tuple(lengths), opset=opset)
+        rows, sample, samples = many.encode(texts) if texts else None, list(texts) or list(TEXTS), {}
+        for name, task in many.tasks.items():
+            seconds = SECONDS if task.second_text == "required" and not texts else None
+            samples[name] = ComparisonRows(task.encode(sample, seconds), lambda: sample, MINIMUM_AGREEMENT)
+        write_file(many, dataclasses.replace(kind, name=path.name), staging, options, rows, samples)
 
 
-def _write_tflite(many: ManyTasks, file: Path, lengths: Sequence[int], texts: Sequence[str]) -> None:
+def write_file(
+    many: ManyTasks,
+    file: ExportedFile,
+    folder: Path,
+    options: Export,
+    rows: Features | None,
+    samples: Mapping[str, ComparisonRows],
+) -> dict[str, Any]:
+    """Writes a file of all tasks, and returns its measurements: the size, and the comparison of each task.
+
+    `rows` measure the ranges of activations, if the recipe needs them; each task is compared on its sample.
+    """
+    with many._answering():
+        if file.name.endswith(".onnx"):
+            export_onnx(many.network(), folder / file.name, opset=options.opset)
+        else:
+            _write_tflite(many, folder / file.name, options.choose_lengths(many.max_length), rows)
+        compared = _compare(many, file, folder, options, samples)
+    attach_companions(many, folder / file.name)
+    return {"bytes": (folder / file.name).stat().st_size, "tasks": compared}
+
+
+def _write_tflite(many: ManyTasks, file: Path, lengths: Sequence[int], rows: Features | None) -> None:
     """Writes the network of all tasks and that of each, one after another, and merges the files."""
-    rows, contents = many.encode(texts) if texts else None, {}
+    contents = {}
     with named_apart(many.model):
         export_quantized(many.network(), file, lengths, many.quantization, rows)
     contents["serve"] = file.read_bytes()
@@ -88,14 +106,14 @@ def _write_tflite(many: ManyTasks, file: Path, lengths: Sequence[int], texts: Se
     file.write_bytes(merge_files(contents))
 
 
-def _compare(many: ManyTasks, file: ExportedFile, folder: Path, options: Export, texts: Sequence[str]) -> None:
+def _compare(
+    many: ManyTasks, file: ExportedFile, folder: Path, options: Export, samples: Mapping[str, ComparisonRows]
+) -> dict[str, dict[str, Any]]:
     """Compares the outputs of each task, by its own signature and by that of all, with its model."""
-    runtime = open_file(folder / file.name, many.max_length)
-    sample = list(texts) or list(TEXTS)
+    runtime, compared = open_file(folder / file.name, many.max_length), {}
     for name, task in many.tasks.items():
-        seconds = SECONDS if task.second_text == "required" and not texts else None
-        features: Features = task.encode(sample, seconds)
-        source = ExportInputs(task, task.quantization if file.numbers == "model" else None, options, folder, features)
-        rows = ComparisonRows(features, lambda: sample, _MINIMUM_AGREEMENT)
+        quantization, sample = task.quantization if file.numbers == "model" else None, samples[name]
+        source = ExportInputs(task, quantization, options, folder, sample.features)
         for part in (open_part(runtime, name, task.output_name), OutputOf(runtime, name, task.output_name)):
-            compare_answers(source, file, rows, part)
+            compared[name] = compare_answers(source, file, sample, part)
+    return compared

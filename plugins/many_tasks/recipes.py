@@ -1,13 +1,9 @@
 """Trains and compresses several tasks together on rows in memory, by the recipes of single tasks."""
 
 import contextlib
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-import keras
-
-from keras_bert.compress.students import copy_head
 from keras_bert.core.checks import check
 from keras_bert.data.array_batches import ArrayRows
 from keras_bert.in_memory.compress import PRUNING_RATE, QUANTIZATION_RATE, check_float, unchanged_if_failed
@@ -20,25 +16,22 @@ from keras_bert.in_memory.fit import (
     read_rows,
     suggest_training,
 )
-from keras_bert.models.encoder import input_names
 from keras_bert.options.compression import Distillation, Pruning, Student
 from keras_bert.options.fine_tuning import StartHead
 from keras_bert.options.quantization import Quantization, RecipeName
 from keras_bert.options.tables import DistillationSettings, FineTuningSettings, PruningSettings, QuantizationSettings
 from keras_bert.options.training import Training
-from keras_bert.recipes.distill import distill_student, distillation_objective
-from keras_bert.recipes.fit import fit_task, start_new_head, tune_task
+from keras_bert.recipes.fit import fit_task, tune_task
 from keras_bert.recipes.prune import prune_task
 from keras_bert.recipes.quantize import quantize_task, start_quantization
-from keras_bert.recipes.students import make_student
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import check_keras, read_class_weights
 from keras_bert.training.history import History
-from keras_bert.training.new_head import fit_head, restored_head
-from keras_bert.training.trainer import validation_rows
+from keras_bert.training.new_head import restored_head
 from plugins.many_tasks.joint import heads_of, named_apart
 from plugins.many_tasks.rows import MixedRows
 from plugins.many_tasks.task import ManyTasks
+from plugins.many_tasks.together import distill_together, start_heads
 
 # The arguments of `examples` of each task, by its name.
 Data = Mapping[str, Sequence[Any]]
@@ -106,9 +99,7 @@ def fit(
         before = [stack.enter_context(restored_head(task)) for task in chosen.tasks.values()]
         for name, task in chosen.tasks.items():
             _prepare(task, columns[name], parts[name][0])
-            head = start_new_head(task, sources[name], settings, weights[name])
-            if head is not None and head.is_kept:
-                task.drawn_weights = {}
+        start_heads(chosen, sources, settings, weights)
         if validation_split:
             for head_weights in before:
                 head_weights.clear()  # after an error the tasks have the best weights so far
@@ -159,23 +150,17 @@ def distill(
     _, columns = _choose(teacher, data, "")
     plan = suggest_training(teacher, _mean_count(columns), is_student=True, **{**shape.training, **training})
     mixed, sources = _read(teacher, columns, plan, temperature)
-    answering = _join_teachers(teacher, teachers) if teachers else teacher
-    small, copied = make_student(teacher, shape, mixed, plan)
-    assert isinstance(small, ManyTasks)
-    for name, task in small.tasks.items():
-        of_task = (teachers or teacher.tasks)[name]
-        if copied:
-            copy_head(task.network(), teacher.part(name).network())
-        _prepare(task, columns[name], read_rows(task, columns[name]))
-        batches = sources[name].training_batches(validation_rows(task.max_length), plan.seed)
-        fit_head(task, batches, teacher=of_task, is_copied=bool(copied))
     settings = DistillationSettings(**vars(plan), **vars(distillation))
-    objective = distillation_objective(answering, small, mixed, settings)
-    with named_apart(small.model):
-        distill_student(
-            answering, small, objective, mixed, settings, ProgressBar(verbose), is_copied=copied > 0, is_trained=True
-        )
-    return small
+    return distill_together(
+        teacher,
+        teachers or {},
+        sources,
+        mixed,
+        shape,
+        settings,
+        ProgressBar(verbose),
+        lambda name, task: _prepare(task, columns[name], read_rows(task, columns[name])),
+    )[0]
 
 
 def prune(
@@ -280,22 +265,3 @@ def _frozen_encoder(many: ManyTasks) -> Iterator[None]:
     finally:
         for layer, trainable in zip(layers, before, strict=True):
             layer.trainable = trainable
-
-
-def _join_teachers(teacher: ManyTasks, teachers: Mapping[str, Task]) -> ManyTasks:
-    """`teacher` with a model that runs the network of another teacher for each task."""
-    complete = set(teachers) == set(teacher.tasks)
-    check("distill", "teachers", complete, f"have one of {', '.join(teacher.tasks)}", list(teachers))
-    names = input_names(teacher.model)
-    inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in names}
-    outputs = {}
-    for name, task in teachers.items():
-        check_keras(task, "a teacher")
-        same = task.name == teacher.part(name).name and input_names(task.model) == names
-        same = same and task.tokenizer.vocabulary_size == teacher.tokenizer.vocabulary_size
-        rule = f"be a {teacher.part(name).name} that reads the tokens of the student"
-        check("distill", f"teachers[{name!r}]", same, rule, task.name)
-        outputs[name] = task.network()(inputs)
-    joined = copy.copy(teacher)
-    joined.model = keras.Model(inputs, outputs, name="teachers")
-    return joined

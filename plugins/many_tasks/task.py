@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from keras_bert.core.checks import check
-from keras_bert.core.folders import END_LOGITS, LOGITS, SENTENCE_VECTOR, START_LOGITS, TASK_FILE
+from keras_bert.core.folders import END_LOGITS, LOGITS, SENTENCE_VECTOR, START_LOGITS, TASK_FILE, read_json_file
 from keras_bert.data.schemas import Feature
 from keras_bert.export.runtimes import PROBABILITIES
+from keras_bert.options.quantization import RECIPES
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Runtime, Task, slices
-from keras_bert.tasks.calibration import Calibration
+from keras_bert.tasks.calibration import Calibration, calibration_of
 from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model
 from keras_bert.tasks.embedding import Embedding
 from plugins.many_tasks.outputs import OutputOf, Remembered, open_part
@@ -55,6 +56,7 @@ class ManyTasks(Task):
     """
 
     name = "many_tasks"
+    has_parts = True
     schema: ClassVar[Mapping[str, Feature]] = {}
 
     def __init__(
@@ -69,8 +71,7 @@ class ManyTasks(Task):
         tasks = dict(sorted(tasks.items()))
         first = next(iter(tasks.values()))
         for name, task in tasks.items():
-            rule = f"be of small letters, digits and underscores, and none of {', '.join(_TAKEN)}"
-            check("ManyTasks", "tasks", bool(_NAME.fullmatch(name)) and name not in _TAKEN, rule, name)
+            check_name(name)
             check("ManyTasks", f"tasks[{name!r}]", task.adapter is None, "have no adapter: merge it first", "one")
             rule = "have the tokenizer of the other tasks"
             check("ManyTasks", f"tasks[{name!r}]", task.tokenizer is first.tokenizer, rule, "another one")
@@ -170,6 +171,11 @@ class ManyTasks(Task):
         for task in self.tasks.values():
             task.calibration = calibration
 
+    def read_calibration(self, file: Path) -> None:
+        """Takes the calibration of each task from the tables of a pushed model's `metrics.json`."""
+        for name, table in read_json_file(file).get("tasks", {}).items():
+            self.part(name).calibration = calibration_of(table.get("calibration"), file)
+
     @property
     def space(self) -> Any:
         """The identifiers of the spaces of tasks with vectors by name, which pruning and quantization keep."""
@@ -254,6 +260,20 @@ class ManyTasks(Task):
             tasks[name] = copy.copy(task)
             tasks[name].model = OutputOf(outputs, name, task.output_name)
         return tasks
+
+
+def check_name(name: str) -> None:
+    """Raises FieldError for a name that a task among others cannot have."""
+    rule = f"be of small letters, digits and underscores, and none of {', '.join(_TAKEN)}"
+    check("ManyTasks", "tasks", bool(_NAME.fullmatch(name)) and name not in _TAKEN, rule, name)
+
+
+def check_recipe(kinds: Sequence[type[Task]], recipe: str | None) -> None:
+    """Raises FieldError if a recipe cannot hold the head of a task."""
+    numbers = sorted({kind.name for kind in kinds if kind.link == "identity"})
+    fits = recipe is None or RECIPES[recipe].integers or not numbers
+    rule = f"hold integers in a file with a {' and a '.join(numbers)}, whose head stays float32"
+    check("export", "recipe", fits, rule, recipe)
 
 
 def _of(values: Mapping[str, float], names: Mapping[str, Any]) -> dict[str, float]:

@@ -98,6 +98,7 @@ class Sparse(Retrieval):
     """
 
     name = "sparse"
+    has_own_head = False
     schema = SCHEMAS["retrieval"]
     needs_pooling = False
     library_task: ClassVar[str] = ""
