@@ -74,8 +74,10 @@ def _show(result: "RunResult", settings: "Settings", last_step: str | None, cons
     for capability, _ in enabled_capabilities(settings):
         for output in (output for kind in capability.outputs for output in result.artifacts(kind)):
             write(console, capability.summarize(output))
-    for evaluation in result.artifacts(Evaluation):
-        show_models(evaluation.read(), console)
+    evaluations = result.artifacts(Evaluation)
+    for evaluation in evaluations:
+        # A job of several tasks has an evaluation of each.
+        show_models(evaluation.read(), console, evaluation.path.parent.name if len(evaluations) > 1 else "")
     reasons = [reason for blessing in result.artifacts(Blessing) for reason in blessing.read().reasons]
     not_compared = [reason for reason in reasons if reason.startswith(NOT_COMPARED)]
     write_warnings(Console(stderr=True), [*export_warnings(result.json_files(EdgeModel, EXPORT_FILE)), *not_compared])

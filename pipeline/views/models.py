@@ -18,9 +18,9 @@ _MOST_CLASSES = 30
 Report = Mapping[str, Mapping[str, float]]
 
 
-def show_models(metrics: Metrics, console: Console) -> None:
+def show_models(metrics: Metrics, console: Console, title: str = "") -> None:
     """Prints all models of a run, and the scores of the shipped one for each class."""
-    models_table(metrics).show(console)
+    models_table(metrics)._replace(title=title).show(console)
     write_warnings(console, metrics.warnings)
     calibration = metrics.calibration
     if calibration is not None:

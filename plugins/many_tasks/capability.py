@@ -10,6 +10,7 @@ from components.examples.registry import TASK_ROWS
 from components.scoring.blessing import Thresholds
 from components.sources.questions import QuestionSource
 from components.sources.retrieval import RetrievalSource
+from keras_bert.core.checks import FieldError
 from keras_bert.options.export import Export
 from pipeline.capability import Capability
 from pipeline.settings.schema import Settings, select_fields
@@ -107,8 +108,10 @@ def _check_shared(table: Tables, settings: Settings) -> None:
         if getattr(settings, name) != type(settings).model_fields[name].default:
             raise InputError(f"{name} must be left out with [tasks]{hint}")
     for name, task in table.items():
-        with table_errors("tasks"):
+        try:
             check_name(name)
+        except FieldError as error:
+            raise InputError(f"the name of [tasks.{name}] must {error.rule}") from None
         kind = task.examples.task
         if not TASKS[kind].has_own_head:
             raise InputError(

@@ -12,7 +12,7 @@ from keras_bert.core.checks import check
 from keras_bert.core.folders import END_LOGITS, LOGITS, SENTENCE_VECTOR, START_LOGITS, TASK_FILE, read_json_file
 from keras_bert.data.schemas import Feature
 from keras_bert.export.runtimes import PROBABILITIES
-from keras_bert.options.quantization import RECIPES
+from keras_bert.options.quantization import RECIPES, RecipeName
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Runtime, Task, slices
 from keras_bert.tasks.calibration import Calibration, calibration_of
@@ -268,7 +268,7 @@ def check_name(name: str) -> None:
     check("ManyTasks", "tasks", bool(_NAME.fullmatch(name)) and name not in _TAKEN, rule, name)
 
 
-def check_recipe(kinds: Sequence[type[Task]], recipe: str | None) -> None:
+def check_recipe(kinds: Sequence[type[Task]], recipe: RecipeName | None) -> None:
     """Raises FieldError if a recipe cannot hold the head of a task."""
     numbers = sorted({kind.name for kind in kinds if kind.link == "identity"})
     fits = recipe is None or RECIPES[recipe].integers or not numbers
