@@ -44,6 +44,8 @@ Schema = Mapping[str, Any]
 
 # The end of the name of a table of which a job may have several.
 _ARRAY = "[]"
+# Stands for a name that the user gives to a table, such as that of a task.
+_NAME = ("NAME",)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,12 +98,23 @@ def _row(name: str, field: Schema, *, is_required: bool, rules: str) -> str:
 
 def _find_tables(path: tuple[str, ...], table: Schema, schema: Schema) -> Iterator[_Table]:
     """All tables below one, in the order of the file."""
+    of_a_job = {id(kind) for field in schema["properties"].values() for kind in _kinds_of(field, schema)}
     for name, field in table["properties"].items():
-        kinds, name = _kinds_of(field, schema), f"{name}{_ARRAY * ('items' in field)}"
+        kinds, keys = (
+            _kinds_of(field, schema),
+            (*path, f"{name}{_ARRAY * ('items' in field)}", *_NAME[: _is_named(field)]),
+        )
         for kind in kinds:
+            if _NAME[0] in path and id(kind) in of_a_job:  # the examples of a task have the tables of a job's
+                continue
             label, values = _choices(kind) if len(kinds) > 1 else ("", {})
-            yield _Table((*path, name), kind, label, values)
-            yield from _find_tables((*path, name), kind, schema)
+            yield _Table(keys, kind, label, values)
+            yield from _find_tables(keys, kind, schema)
+
+
+def _is_named(field: Schema) -> bool:
+    """Whether a field has tables with names that the user gives."""
+    return isinstance(field.get("additionalProperties"), Mapping)
 
 
 def _kinds_of(field: Schema, schema: Schema) -> list[Schema]:
@@ -112,6 +125,8 @@ def _kinds_of(field: Schema, schema: Schema) -> list[Schema]:
         return [kind for choice in field["anyOf"] for kind in _kinds_of(choice, schema)]
     if "items" in field:
         return _kinds_of(field["items"], schema)
+    if _is_named(field):
+        return _kinds_of(field["additionalProperties"], schema)
     return [field] if "properties" in field else []
 
 

@@ -3,13 +3,14 @@
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from components.artifacts.evaluation import SIZES, Blessing, Evaluation, Metrics
 from components.artifacts.pushed import Pushed
 from components.artifacts.standard import EdgeModel, TaskExamples
+from components.dsl.artifact import Artifact
 from components.dsl.component import Input, Local, Output, component
 from components.dsl.errors import Refusal
 from components.push import describe_refusal, place_files, read_schema, staged_version, write_files
@@ -54,7 +55,7 @@ def push_together(
         logger.warning("%s, which is not required, misses its limits: %s", task, reason)
     target = Path(root, folder).absolute()
     tables = {name: evaluation.read_json(METRICS_FILE) for name, evaluation in zip(names, evaluations, strict=True)}
-    parts = {"evaluation": evaluations, "examples": examples}
+    parts: dict[str, Sequence[Artifact]] = {"evaluation": evaluations, "examples": examples}
     made_of = {"edge_model": edge.fingerprint()} | {
         f"{kind} of {name}": artifact.fingerprint()
         for kind, artifacts in parts.items()
