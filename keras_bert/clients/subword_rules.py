@@ -68,7 +68,8 @@ def subword_rules(tokenizer: SubwordVocabulary) -> str:
         if step["type"] != "Split" or not splits_nothing(step, normalizers):
             lines += _splitter_lines(step, classes)
     lines += [f"class {name} {first:x} {last:x}" for name, codes in classes.items() for first, last in ranges(codes)]
-    return "\n".join([*lines, *_model_lines(tokenizer, content["model"])]) + "\n"
+    # A line without code points after its last word has no blank there, behind which readers would expect one.
+    return "\n".join(line.rstrip(" ") for line in (*lines, *_model_lines(tokenizer, content["model"]))) + "\n"
 
 
 def ranges(codes: Iterable[int]) -> list[tuple[int, int]]:
@@ -264,7 +265,7 @@ def _white_space() -> frozenset[int]:
 
 
 def _maps(replacements: Mapping[str, str]) -> list[str]:
-    return [f"map {_key(key)} {_hexadecimal(text)}".rstrip() for key, text in replacements.items()]
+    return [f"map {_key(key)} {_hexadecimal(text)}" for key, text in replacements.items()]
 
 
 def _key(text: str) -> str:

@@ -21,7 +21,7 @@ _WHITE = {"type": "WhitespaceSplit"}
 _QUOTES = [{"type": "Replace", "pattern": {"String": mark * 2}, "content": '"'} for mark in "`'"]
 FAMILIES = (
     "roberta", "modernbert", "albert", "xlm_roberta", "deberta", "deberta_5", "unigram", "prefixed", "gemma", "llama",
-    "added", "spaced",
+    "added", "spaced", "removed",
 )  # fmt: skip
 
 
@@ -54,6 +54,10 @@ def make_tokenizer(family):
     elif family == "deberta":
         made["normalizer"] = {"type": "Sequence", "normalizers": [_STRIP, _precompiled(), _ONE_SPACE]}
         made["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [_WORDS]}
+    elif family == "removed":
+        steps = [{**step, "content": ""} for step in (*_QUOTES, _ONE_SPACE)]
+        steps.append({"type": "Replace", "pattern": {"String": "ow"}, "content": ""})
+        made["normalizer"] = {"type": "Sequence", "normalizers": steps}
     elif family == "deberta_5":
         steps = [_ONE_BLANK, {"type": "NFC"}, {**_STRIP, "strip_left": False}]
         made["normalizer"] = {"type": "Sequence", "normalizers": steps}

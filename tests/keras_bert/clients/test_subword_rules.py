@@ -36,6 +36,15 @@ def test_words_bytes_and_letters():
     assert "class s 17f 17f" in described["llama"]
 
 
+def test_an_empty_replacement_has_no_code_points():
+    patterns = {"String": "ow"}, {"Regex": " {2,}"}
+    steps = [{"type": "Replace", "pattern": pattern, "content": ""} for pattern in patterns]
+    normalizer = {"type": "Sequence", "normalizers": steps}
+    lines = subword_rules(EagerSubwords({**content("unigram"), "normalizer": normalizer})).splitlines()
+    names = [line for line in lines if line.startswith("step")]
+    assert names == ["step replace 6f.77", "step collapse run0 alone0"]
+
+
 def test_scores_are_exact():
     scores = [
         float(line.split()[1])
