@@ -67,7 +67,13 @@ def wire_tasks(tables: Mapping[str, TaskTable], jobs: Mapping[str, Settings], se
     for name, job in jobs.items():
         further = []
         if tables[name].compare_single:
-            alone = measure_single(examples=rows[name], edges=[chains[name].edge(enabled_stages(job))])
+            alone = measure_single(
+                examples=rows[name],
+                edges=[chains[name].edge(enabled_stages(job))],
+                shared=edge,
+                part=name,
+                metric=job.evaluation.metric,
+            )
             further = [append_name(alone, name).output(FurtherModels)]
         node = evaluate(
             examples=rows[name],

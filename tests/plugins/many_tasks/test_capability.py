@@ -181,7 +181,7 @@ def test_each_task_may_have_a_teacher_and_a_model_of_its_own(folder):
     distilled = next(node for node in pipeline.nodes if node.name == "distill_together")
     assert [handle.node.name for handle in distilled.inputs["teachers"]] == ["fine_tune-mood", "fine_tune-names"]
     assert steps["fine_tune-mood"] == {"import_checkpoint", "ingest_examples-mood"}
-    assert steps["measure_single-mood"] == {"export_model-mood", "ingest_examples-mood"}
+    assert steps["measure_single-mood"] == {"export_model-mood", "export_together", "ingest_examples-mood"}
     assert steps["export_model-mood"] == {"quantize-mood", "ingest_examples-mood"}
     assert "fine_tune-names" in steps["evaluate-names"]
     assert "fine_tune_together" not in steps["evaluate-names"]

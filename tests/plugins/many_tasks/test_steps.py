@@ -16,6 +16,7 @@ from components.dsl.step_folders import StepFolders, set_step_folders
 from components.evaluate import evaluate
 from components.examples.registry import read_rows
 from components.export_model import export_model
+from components.quantize import quantize
 from components.scoring.blessing import Thresholds
 from components.sources.pushed_version import PushedVersion
 from components.training.model_folder import read_model
@@ -235,13 +236,23 @@ def test_a_model_of_one_task_alone_stands_beside_the_shared_one_and_may_be_its_t
     line.examples = job.examples[0]
     with eagerly():
         alone = line.blank
-    edge, further = EdgeModel(tmp_path / "alone"), FurtherModels(tmp_path / "further")
-    export_model.run(model=alone, examples=job.examples[0], edge=edge, export=Export(lengths=(), runtimes=("tflite",)))
-    measure_single.run(examples=job.examples[0], edges=[edge], rows=further)
-    evaluation, _ = job.evaluate("kind", alone, job.edge, further=[further])
+    edge, further, quantized = EdgeModel(tmp_path / "edge"), FurtherModels(tmp_path / "rows"), Model(tmp_path / "int8")
+    quantize.run(
+        student=alone,
+        examples=job.examples[0],
+        quantized=quantized,
+        quantization=QuantizationSettings(post_training=True, calibration_batches=1),
+    )
+    export = Export(lengths=(), runtimes=("tflite",))
+    export_model.run(model=quantized, examples=job.examples[0], edge=edge, export=export)
+    measure_single.run(examples=job.examples[0], edges=[edge], shared=job.edge, part="kind", rows=further)
+    evaluation, blessing = job.evaluate("kind", alone, job.edge, further=[further])
     models = evaluation.read().models
-    assert models["tflite float32, of this task alone"].metrics["accuracy"] == models["teacher"].metrics["accuracy"]
-    assert models["tflite float32, of this task alone"].megabytes > 0
+    row = models["tflite int8, of this task alone"]
+    scores = [100 * model.metrics["accuracy"].mean for model in (models["tflite int8"], row)]
+    cost = f"tflite int8 accuracy {scores[0]:.2f} beside {scores[1]:.2f} of a model of this task alone: difference "
+    assert any(reason.startswith(f"yes: {cost}{scores[0] - scores[1]:+.2f}") for reason in blessing.read().reasons)
+    assert row.megabytes < models["tflite int8"].megabytes, "the shared file has two heads"
     small = Model(tmp_path / "small")
     names = ("kind",)
     with eagerly():
