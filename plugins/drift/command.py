@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     type=PathOrAddress(),
     help="A pushed model, such as runs/pushed/reviews/1.",
 )
+@click.option("--task", metavar="NAME", default="", help="Of a model of several tasks: the one with these rows.")
 def check_command(options: SimpleNamespace, console: Console) -> int:
     """Say how new rows differ from those that a model learnt from.
 
@@ -37,7 +38,7 @@ def check_command(options: SimpleNamespace, console: Console) -> int:
     from plugins.drift.new_rows import read_new_rows
     from plugins.drift.vectors import compare_vectors
 
-    schema = _read_schema(options.against)
+    schema = _read_schema(options.against, options.task)
     rows, is_labelled = read_new_rows(schema, str(options.rows))
     try:
         tokenizer = load_eager_tokenizer(options.against)
@@ -45,7 +46,7 @@ def check_command(options: SimpleNamespace, console: Console) -> int:
         raise InputError(f"--against must be a pushed model with its tokenizer, got an error: {error}") from None
     differences = compare_rows(schema, rows, tokenizer, is_labelled=is_labelled)
     with native_logs_hidden():
-        differences += compare_confidences(options.against, rows)
+        differences += compare_confidences(options.against, rows, options.task)
         differences += compare_vectors(schema.vectors, options.against, rows)
     headings = ("property", "training rows", "these rows", "measure, and its limit", "verdict")
     cells = [
@@ -62,7 +63,7 @@ def check_command(options: SimpleNamespace, console: Console) -> int:
     return DONE
 
 
-def _read_schema(model: Path) -> "RowSchema":
+def _read_schema(model: Path, task: str) -> "RowSchema":
     from components.examples.row_schema import SCHEMA_FILE, RowSchema
 
     file = model / SCHEMA_FILE
@@ -75,4 +76,8 @@ def _read_schema(model: Path) -> "RowSchema":
         ) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file} must hold JSON, got an error: {error}") from None
-    return RowSchema.parse(content, str(file))
+    tasks = content.get("tasks", {}) if isinstance(content, dict) else {}
+    if task not in (tasks or ("",)):
+        rule = f"be one of {', '.join(tasks)}" if tasks else "be left out for a model of one task"
+        raise InputError(f"--task must {rule}, got {task or 'none'}")
+    return RowSchema.parse(tasks[task] if tasks else content, str(file))

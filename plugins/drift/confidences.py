@@ -14,21 +14,25 @@ from keras_bert.core.folders import METRICS_FILE
 from plugins.drift.measures import Drift, compare_bins
 
 
-def compare_confidences(folder: Path, rows: Sequence[Any]) -> list[Drift]:
+def compare_confidences(folder: Path, rows: Sequence[Any], part: str = "") -> list[Drift]:
     """Runs a pushed file on new rows and compares its confidences with those for validation rows.
+
+    `part` is the task with these rows in a model of several.
 
     The result has one entry; none for a model whose evaluation has no confidences, as of a regression.
     """
     from keras_bert.export.bundle import load_exported
+    from keras_bert.tasks.base import take_part
 
     if not (folder / METRICS_FILE).is_file():
         return []
     try:
-        calibration = json.loads((folder / METRICS_FILE).read_text(encoding="utf-8"))["calibration"]
+        metrics = json.loads((folder / METRICS_FILE).read_text(encoding="utf-8"))
+        calibration = (metrics["tasks"][part] if part else metrics)["calibration"]
         if calibration is None:
             return []
         edges, counts = (calibration["confidences"][name] for name in ("edges", "counts"))
-        task = load_exported(folder)
+        task = take_part(load_exported(folder), part)
         got = count_bins(row_confidences(calibration, TASK_SCORING[task.name].logits(task, sample_rows(rows))), edges)
         return [compare_bins("confidences", counts, got, edges)] if any(got) else []
     except (OSError, KeyError, TypeError, ValueError, RecursionError, ArithmeticError) as error:

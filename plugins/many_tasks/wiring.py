@@ -15,16 +15,11 @@ from pipeline.nodes import append_name
 from pipeline.pipelines import ingest_first, kept_slices, push_folder, wire_initial_model, wire_reading
 from pipeline.settings.changes import list_changes
 from pipeline.settings.schema import Settings
+from plugins.many_tasks.export_together import export_together
+from plugins.many_tasks.measure_single import measure_single
 from plugins.many_tasks.push import push_together
 from plugins.many_tasks.settings import Sharing, TaskTable
-from plugins.many_tasks.steps import (
-    distill_together,
-    export_together,
-    fine_tune_together,
-    measure_single,
-    prune_together,
-    quantize_together,
-)
+from plugins.many_tasks.steps import distill_together, fine_tune_together, prune_together, quantize_together
 
 
 def wire_tasks(tables: Mapping[str, TaskTable], jobs: Mapping[str, Settings], settings: Settings, root: Path) -> Node:

@@ -50,6 +50,15 @@ def test_planted_changes_have_status_3(tmp_path, model, capfd):
     assert "new: Cyrillic" in printed
 
 
+def test_rows_of_one_of_several_tasks(tmp_path, model, capfd):
+    command = ("check", tmp_path / "reviews.csv", "--against", model)
+    assert refused(capfd, *command, "--task", "mood") == ("--task must be left out for a model of one task, got mood")
+    schema = json.loads((model / "schema.json").read_text())
+    (model / "schema.json").write_text(json.dumps({"tasks": {"mood": schema, "names": {}}}))
+    assert "the rows look like those" in said(capfd, *command, "--task", "mood")
+    assert refused(capfd, *command) == "--task must be one of mood, names, got none"
+
+
 def test_rows_without_labels(tmp_path, model, capfd):
     rows = tmp_path / "new.csv"
     rows.write_text((tmp_path / "reviews.csv").read_text().replace("kind", "page"))

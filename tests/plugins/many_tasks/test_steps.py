@@ -34,15 +34,10 @@ from keras_bert.options.tables import (
 from keras_bert.training.step import TrainingStep
 from keras_bert.training.trainer import Trainer
 from pipeline.views.description import read_description
+from plugins.many_tasks.export_together import export_together
+from plugins.many_tasks.measure_single import measure_single
 from plugins.many_tasks.push import push_together
-from plugins.many_tasks.steps import (
-    distill_together,
-    export_together,
-    fine_tune_together,
-    measure_single,
-    prune_together,
-    quantize_together,
-)
+from plugins.many_tasks.steps import distill_together, fine_tune_together, prune_together, quantize_together
 from tests.components.tuning_job import Line, eagerly, ingest, table, write_checkpoint, write_rows
 
 KINDS = {"kind": "classification", "price": "regression"}
