@@ -78,16 +78,21 @@ def _show(result: "RunResult", settings: "Settings", last_step: str | None, cons
     for evaluation in evaluations:
         # A job of several tasks has an evaluation of each.
         show_models(evaluation.read(), console, evaluation.path.parent.name if len(evaluations) > 1 else "")
-    reasons = [reason for blessing in result.artifacts(Blessing) for reason in blessing.read().reasons]
-    not_compared = [reason for reason in reasons if reason.startswith(NOT_COMPARED)]
-    write_warnings(Console(stderr=True), [*export_warnings(result.json_files(EdgeModel, EXPORT_FILE)), *not_compared])
+    pushed, warnings = result.artifacts(Pushed), export_warnings(result.json_files(EdgeModel, EXPORT_FILE))
+    for blessing in result.artifacts(Blessing):
+        reasons, step = blessing.read().reasons, blessing.path.parent.name
+        warnings += [reason for reason in reasons if reason.startswith(NOT_COMPARED)]
+        # Files are pushed without the blessing of a task that is not required.
+        missed = [reason.removeprefix("NO: ") for reason in reasons if reason.startswith("NO: ")]
+        warnings += [f"{step}, which is not required: {reason}" for reason in missed if pushed]
+    write_warnings(Console(stderr=True), warnings)
     if result.state != "done":
         write(Console(stderr=True), f"error: {result.message}")
         return REFUSED if result.state == "refused" else FAILED
     if last_step is not None:
         for name, output in result.step(last_step).outputs.items():
             write(console, f"{name}: {display_path(output.path)}")
-    elif pushed := result.artifacts(Pushed):
+    elif pushed:
         write(console, f"pushed: {display_path(pushed[0].location())}")
     else:
         write(console, f"pre-trained: {display_path(result.step('pretrain').outputs['model'].path)}")

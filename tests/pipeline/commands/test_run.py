@@ -21,12 +21,12 @@ def edge(tmp_path):
     return artifact
 
 
-def run(monkeypatch, capfd, folder, *edges):
-    """What a finished run says on standard error, with these exports."""
+def run(monkeypatch, capfd, folder, *edges, missed=()):
+    """What a finished run says on standard error, with these exports, and limits that are missed."""
     blessing, pushed = Blessing(folder / "blessing"), Pushed(folder / "push")
     for artifact in (blessing, pushed):
         artifact.path.mkdir()
-    blessing.write(Decision(True, ["yes: tflite int8 accuracy 90.00 must be at least 0.00", NOT_COMPARED]))
+    blessing.write(Decision(True, ["yes: tflite int8 accuracy 90.00 must be at least 0.00", *missed, NOT_COMPARED]))
     pushed.write_json(PUSHED_FILE, {"path": str(folder), "version": 1, "files": {}})
     outputs = [*edges, blessing, pushed]
     steps = [StepResult(f"step-{number}", "ran", 1.0, {"out": output}) for number, output in enumerate(outputs)]
@@ -42,6 +42,13 @@ def run(monkeypatch, capfd, folder, *edges):
 
 def test_a_version_that_could_not_be_compared_is_a_warning(tmp_path, monkeypatch, capfd):
     assert run(monkeypatch, capfd, tmp_path) == [f"warning: {NOT_COMPARED}"]
+
+
+def test_a_limit_that_is_missed_by_a_task_that_is_not_required_is_a_warning(tmp_path, monkeypatch, capfd):
+    assert run(monkeypatch, capfd, tmp_path, missed=["NO: accuracy 1.00 must be at least 2.00"]) == [
+        f"warning: {NOT_COMPARED}",
+        f"warning: {tmp_path.name}, which is not required: accuracy 1.00 must be at least 2.00",
+    ]
 
 
 @pytest.mark.parametrize(("share", "is_said"), [(0.0625, True), (0.0, False), (None, False)])
