@@ -57,8 +57,10 @@ def summarize_run(record: RunRecord, history: RunHistory) -> RunSummary:
             parts = (training.name, "validation" if line.is_held_out else "", panel, line.name)
             name = "/".join(filter(None, parts))
             points += [MetricPoint(name, float(value), int(step)) for step, value in line.points]
-    for _, evaluation in record.outputs(Evaluation.__name__):
-        for name, model in Evaluation(evaluation).read().models.items():
+    for step, evaluation in record.outputs(Evaluation.__name__):
+        for model_name, model in Evaluation(evaluation).read().models.items():
+            # Each task of a job of several is evaluated, by a step such as `evaluate-mood`.
+            name = "/".join(filter(None, (step.name.partition("-")[2], model_name)))
             points += [MetricPoint(f"{name}/{figure}", value, 0) for figure, value in figures_of(model).items()]
             spreads = {metric: score.sd for metric, score in model.metrics.items() if score.sd is not None}
             points += [MetricPoint(f"{name}/{metric} sd", sd, 0) for metric, sd in spreads.items()]

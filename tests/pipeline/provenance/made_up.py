@@ -23,8 +23,13 @@ class Jobs:
         root.mkdir(exist_ok=True)
         self.root, self.store = root, Store(root)
 
-    def run(self, name, accuracy=0.5, *, pipeline="job", seeds=1, push=True, model="", state="done", part_of=None):
-        """One run, whose artifacts all have `name` in their content, or the pushed one that of `model`; its number."""
+    def run(
+        self, name, accuracy=0.5, *, pipeline="job", seeds=1, push=True, model="", state="done", part_of=None, task=""
+    ):
+        """One run, whose artifacts all have `name` in their content, or the pushed one that of `model`; its number.
+
+        With a `task` the scores are those of one of several.
+        """
         run = self.store.start_run(pipeline, {"name": pipeline, "training": {"seeds": seeds}}, part_of)
         (self.root / "logs" / str(run)).mkdir(parents=True)
         (self.root / "logs" / str(run) / "rows.log").write_text("a line\n")
@@ -40,7 +45,8 @@ class Jobs:
             models={"teacher": teacher},
         )
         scores = json.dumps(metrics.as_json())
-        measured = self._make(run, "evaluate", name, {"model": trained}, kind=Evaluation, content=scores)
+        step = f"evaluate-{task}" if task else "evaluate"
+        measured = self._make(run, step, name, {"model": trained}, kind=Evaluation, content=scores)
         if push:
             folder = self.root / "pushed" / f"{name}-{run}"
             folder.mkdir(parents=True)

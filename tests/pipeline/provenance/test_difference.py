@@ -22,6 +22,14 @@ def test_settings_states_and_scores(tmp_path):
     assert "│ teacher │ accuracy  │ 50.00 │ 62.50 │ +12.50" in file.getvalue()
 
 
+def test_scores_of_several_tasks_have_their_names(tmp_path):
+    jobs = Jobs(tmp_path)
+    runs = jobs.run("a", 0.5, task="mood"), jobs.run("b", 0.625, task="names")
+    scores = find_difference(jobs.store, tmp_path, *runs).scores
+    assert scores["mood teacher"]["accuracy"] == (0.5, None)
+    assert scores["names teacher"]["accuracy"] == (None, 0.625)
+
+
 def test_errors_are_in_the_unit_of_the_labels():
     scores = {"teacher": {"r2": Pair(0.5, 0.625), "rmse": Pair(0.5, 0.625), "mae": Pair(0.25, None)}}
     file = io.StringIO()

@@ -23,6 +23,11 @@ def test_settings_and_scores_of_a_run(tmp_path):
     assert content.folder is None
 
 
+def test_scores_of_a_task_among_several_have_its_name(tmp_path):
+    content = summarize(tmp_path, Jobs(tmp_path).run("a", 0.5, task="mood"))
+    assert MetricPoint("mood/teacher/accuracy", 0.5, 0) in content.points
+
+
 def test_a_pushed_folder_that_is_gone(tmp_path):
     number = Jobs(tmp_path).run("a")
     shutil.rmtree(tmp_path / "pushed")
