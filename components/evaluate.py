@@ -225,9 +225,14 @@ def evaluate(
     if not_compared:
         decision = decision._replace(reasons=[*decision.reasons, not_compared])
     if not decision.blessed:
-        is_by_stages = bool(losses) and describe_lost_share(models, metric, loss=1.0)[0]
-        causes = [] if is_by_stages else find_causes(examples, (teachers or students)[kept])
-        decision = decision._replace(causes=[*losses, *causes])
+        of_rules = {rule: cause for rows in measured_further for rule, cause in rows.causes.items()}
+        causes = [*dict.fromkeys(of_rules.values())]
+        # A stage or a training is no cause of what has another one.
+        if any(reason.startswith("NO: ") and reason[4:] not in of_rules for reason in decision.reasons):
+            is_by_stages = bool(losses) and describe_lost_share(models, metric, loss=1.0)[0]
+            of_training = [] if is_by_stages else find_causes(examples, (teachers or students)[kept])
+            causes = [*losses, *of_training, *causes]
+        decision = decision._replace(causes=causes)
     if edges and not part:  # the heads of several tasks read different vectors
         evaluation.write_json(VECTORS_FILE, encode_vectors(file.open(), file.file, validation))
     evaluation.write(metrics, _describe_answers(scorer, test, best.answers, calibration, test_logits))

@@ -169,10 +169,14 @@ def _spreads_from_json(content: Mapping[str, Any]) -> dict[str, SeedScores]:
 
 
 class FurtherRows(NamedTuple):
-    """Rows that a capability adds to the table of models, and what it requires of them: (holds, rule) each."""
+    """Rows that a capability adds to the table of models, and what it requires of them: (holds, rule) each.
+
+    `causes`: a rule that does not hold -> its likely cause, if that is neither a stage nor a training.
+    """
 
     models: Mapping[str, MeasuredModel]
     verdicts: Sequence[tuple[bool, str]] = ()
+    causes: Mapping[str, str] = {}
 
 
 class FurtherModels(Artifact):
@@ -181,13 +185,13 @@ class FurtherModels(Artifact):
     def write(self, rows: FurtherRows) -> None:
         """Writes the rows."""
         models = {name: model.as_json() for name, model in rows.models.items()}
-        self.write_json("rows.json", {"models": models, "verdicts": rows.verdicts})
+        self.write_json("rows.json", {**rows._asdict(), "models": models})
 
     def read(self) -> FurtherRows:
         """The rows."""
         content = self.read_json("rows.json")
         models = {name: MeasuredModel.from_json(model) for name, model in content["models"].items()}
-        return FurtherRows(models, [(holds, rule) for holds, rule in content["verdicts"]])
+        return FurtherRows(models, [(holds, rule) for holds, rule in content["verdicts"]], content["causes"])
 
 
 class Evaluation(Artifact):
@@ -212,7 +216,8 @@ class Decision(NamedTuple):
 
     Attributes:
         reasons: the comparisons behind it, `yes: ...` or `NO: ...`, and notes about what could not be compared.
-        causes: of a model that may not be pushed, what probably made it so: losses of stages, or `find_causes`.
+        causes: of a model that may not be pushed, what probably made it so: losses of stages, `find_causes`, or
+            those of `FurtherRows`.
     """
 
     blessed: bool

@@ -89,7 +89,7 @@ def measure_processors(
     reference = MeasuredModel(SeedScores.table([seed.scores.metrics for seed in references]))
     emulated = _emulate(scorer, edges, pairs, test, aarch64)
     limits = Thresholds(metric=metric, max_export_loss=max_export_loss)
-    table, verdicts = dict[str, MeasuredModel](), list[tuple[bool, str]]()
+    table, verdicts, causes = dict[str, MeasuredModel](), list[tuple[bool, str]](), dict[str, str]()
     for (name, processor), runs in emulated.items():
         row, answers = f"{Path(name).name} on {processor}, {len(test)} rows", [run.answers for run in runs]
         scores = [scorer.scoring.score(test, seed, scorer.labels).metrics for seed in answers]
@@ -98,9 +98,16 @@ def measure_processors(
         kept = loss_metrics(scores[0], metric)
         differences = {key: compare_models(scorer.scoring, test, *sides, scorer.labels, key) for key in kept}
         models: Mapping[str, MeasuredModel] = {source: reference, row: table[row]}
-        verdicts += judge_losses(models, metric, row, limits, {source: differences})
-        verdicts.append(judge_difference(row, max(run.difference for run in runs), max_difference))
-    further.write(FurtherRows(table, verdicts))
+        difference = max(run.difference for run in runs)
+        of_row = [
+            *judge_losses(models, metric, row, limits, {source: differences}),
+            judge_difference(row, difference, max_difference),
+        ]
+        verdicts += of_row
+        if difference > max_difference:
+            cause = describe_difference(name, processor, difference)
+            causes |= {rule: cause for holds, rule in of_row if not holds}
+    further.write(FurtherRows(table, verdicts, causes))
 
 
 def choose_files(folder: Path, files: Sequence[str]) -> list[str]:
@@ -120,6 +127,15 @@ def judge_difference(row: str, difference: float, limit: float) -> tuple[bool, s
     """Whether the outputs of a row are those of this machine, and the rule."""
     rule = f"by at most processors.max_difference {100 * limit:g} % of their range, got {100 * difference:.2g} %"
     return difference <= limit, f"{row}: the outputs of the median row must differ from those of this machine {rule}"
+
+
+def describe_difference(name: str, processor: str, difference: float) -> str:
+    """The likely cause of a refusal of a file that has other outputs on a processor than on this machine."""
+    return (
+        f"{name} has other outputs on {processor} than on this machine, by {100 * difference:.3g} % of their range in "
+        "the median row, whatever it learns; export another file for such processors (processors.files), or leave them "
+        "out (processors.names)"
+    )
 
 
 def _emulate(

@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 
 import keras_bert
-from components.artifacts.evaluation import Blessing, Decision, Evaluation, MeasuredModel, SeedScores
+from components.artifacts.evaluation import (
+    Blessing,
+    Decision,
+    Evaluation,
+    FurtherModels,
+    FurtherRows,
+    MeasuredModel,
+    SeedScores,
+)
 from components.artifacts.pushed import Pushed
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.evaluate import evaluate
@@ -220,6 +228,19 @@ def test_losses_of_stages_are_warnings_and_causes(tmp_path, line, monkeypatch, l
     assert warning in evaluation["warnings"]
     assert evaluation["warnings"] == decision["warnings"]
     assert decision["causes"] == [warning, *([] if leads else ["the teacher"])]
+
+
+@pytest.mark.parametrize(("further_limit", "causes"), [(False, ["a chip"]), (True, ["the teacher", "a chip"])])
+def test_a_capability_names_the_cause_of_its_refusal(tmp_path, line, monkeypatch, further_limit, causes):
+    monkeypatch.setattr("components.evaluate.find_causes", lambda *_: ["the teacher"])
+    rows, rules = FurtherModels(tmp_path / "rows"), ("some rule", "another rule")
+    rows.path.mkdir()
+    rows.write(FurtherRows({}, [(False, rule) for rule in rules], dict.fromkeys(rules, "a chip")))
+    rows.seal({})
+    given = {"thresholds": Thresholds(max_milliseconds=1e-6)} if further_limit else {}
+    _, decision = run(tmp_path, line("classification"), further=[rows], baselines=False, **given)
+    assert [f"NO: {rule}" in decision["reasons"] for rule in rules] == [True, True]
+    assert decision["causes"] == causes
 
 
 def test_questions_that_were_left_out_of_training_are_warned_of(tmp_path, line, monkeypatch):

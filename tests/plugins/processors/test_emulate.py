@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 
 import pytest
 
@@ -107,7 +108,7 @@ def test_rows_have_the_scores_of_the_emulated_file(tmp_path, emulator):
         further = FurtherModels(tmp_path / f"{name}-rows")
         with tuning_job.eagerly():
             measure_processors.run(**given, further=further, processors=("haswell",), max_export_loss=100.0)
-        table, verdicts = further.read()
+        table, verdicts, causes = further.read()
         assert list(table) == ["model.onnx on haswell, 3 rows"]
         answers = scoring.answer(load_exported((file or edge.file("model.onnx")).parent), rows)
         expected = scoring.score(rows, answers, ["animal", "plant"]).metrics
@@ -117,6 +118,14 @@ def test_rows_have_the_scores_of_the_emulated_file(tmp_path, emulator):
         assert "must not be significantly below the teacher's" in loss
         assert "at most processors.max_difference 1 %" in difference
         scores[name] = is_same
+        # The processor is the cause of the difference, and of nothing that holds.
+        assert list(causes) == ([] if is_same else [difference])
+        assert all(
+            re.fullmatch(
+                r"model\.onnx has other outputs on haswell than on this machine, by [0-9.]+ % of their range .*", cause
+            )
+            for cause in causes.values()
+        )
     assert scores == {"same": True, "other": False}
 
 
