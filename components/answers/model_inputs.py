@@ -44,6 +44,7 @@ def open_task(
     if isinstance(task, Embedding):
         task.single_prompt = cast("PromptName", prompt or task.single_prompt)
         task.vector_code = cast("VectorCode", vectors or task.vector_code)
+        task.keeps_space = True
         return task
     for option, value in (("prompt", prompt), ("vectors", vectors)):
         if value is not None:

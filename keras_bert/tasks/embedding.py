@@ -185,6 +185,9 @@ class Embedding(Task):
     vector_code: VectorCode = "float32"
     """The code of the vectors of single texts in `answer_values`; an instance may have another one."""
 
+    keeps_space: bool = False
+    """Whether `answer_values` reads the weights for `space` once: an instance that is never trained may say so."""
+
     def __init__(
         self,
         model: keras.Model | Runtime,
@@ -231,6 +234,10 @@ class Embedding(Task):
     @space.setter
     def space(self, space: str) -> None:
         self._space, self._space_weights = space, self._digest_vectors()
+
+    @functools.cached_property
+    def _kept_space(self) -> str:
+        return self.space
 
     def _digest_vectors(self) -> str:
         """The digest of what makes the vectors. Truncated ones are prefixes, and prompts a part of the text."""
@@ -490,7 +497,7 @@ class Embedding(Task):
         if seconds is None:
             self._check_code(self.vector_code)
             vectors = encode_vectors(self.predict(texts, prompt=self.single_prompt), self.vector_code)
-            return zip(vectors, itertools.repeat(self.space))
+            return zip(vectors, itertools.repeat(self._kept_space if self.keeps_space else self.space))
         texts, seconds = as_columns(texts=texts, seconds=seconds)
         return zip(self.compare_pairs(self.predict(texts, prompt="query"), self.predict(seconds, prompt="passage")))
 

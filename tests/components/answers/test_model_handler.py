@@ -16,7 +16,8 @@ from components.answers.model_handler import AnsweredBatch, TaskModelHandler, Te
 from components.answers.model_inputs import open_task
 from components.answers.table_request import TableRequest
 from components.beam.engine import BeamOptions
-from keras_bert.tasks.registry import TASKS
+from keras_bert.tasks import embedding
+from keras_bert.tasks.registry import TASKS, load
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from tests.keras_bert.tasks.tiny import make_encoder
@@ -126,3 +127,21 @@ def test_the_handler_works_in_any_pipeline(tmp_path):
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         answers = pipeline | beam.Create(batches) | RunInference(TaskModelHandler(str(model)))
         assert_that(answers, equal_to(expected))
+
+
+def test_the_weights_of_a_model_are_read_once_for_all_batches(tmp_path, monkeypatch):
+    folder, reads, digest_weights = write(build("embedding"), tmp_path, "keras"), [], embedding.digest_weights
+    monkeypatch.setattr(embedding, "digest_weights", lambda model: reads.append(model) or digest_weights(model))
+    handler = TaskModelHandler(str(folder))
+    model = handler.load_model()
+    assert reads == []
+    batches = [TextBatch(number, ["the cow"], None) for number in range(3)]
+    spaces = {space for answers in handler.run_inference(batches, model) for _, space in answers.values}
+    assert len(reads) == 1
+    assert spaces == {model.space}
+    # A model that may be trained between two calls names the space of each.
+    trained = load(folder)
+    kernels = trained.network().trainable_weights
+    before = next(trained.answer_values(["the cow"]))[1]
+    kernels[0].assign(kernels[0] + 1)
+    assert [before] == [*spaces] != [next(trained.answer_values(["the cow"]))[1]]
