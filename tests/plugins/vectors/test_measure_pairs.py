@@ -77,7 +77,7 @@ def test_a_release_is_a_teacher_with_a_row_of_its_own(models, tmp_path):
     task.save_settings(folder)
     release = Release(str(folder))
     given = {**models, "teacher": None}
-    table, _ = measure(given, tmp_path, [models["teacher"]], release=release).read()
+    table = measure(given, tmp_path, [models["teacher"]], release=release).read().models
     assert list(table) == ["search/3", "student, on the documents of search/3"]
     old, new = (model.metrics for model in table.values())
     assert {name: score.mean for name, score in new.items()} == pytest.approx(
