@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from components.examples.base import Encoding, TaskRows, row_batches
 from components.files.tables import Record
@@ -42,7 +42,7 @@ class PlainTextRows(TaskRows[R]):
 class TextRows(PlainTextRows[TextRow]):
     """Rows of a table: a text, its label or number, and the second text of a pair."""
 
-    fields = ("text", "label", "second_text")
+    fields: ClassVar[tuple[str, ...]] = ("text", "label", "second_text")
 
     def parse(self, record: Record) -> TextRow:
         return TextRow(*record.values)._replace(teacher=stored_answer(record))
