@@ -37,11 +37,9 @@ def find_difference(history: RunHistory, root: Path, one: int, other: int) -> Ru
         for past in history.past_executions(number):
             for artifact in history.artifacts_of(past.id, "output").values():
                 if artifact.type == Evaluation.__name__ and artifact.path is not None and history.pull(artifact):
+                    measured = Evaluation(root / artifact.path).read().models
                     # Of a job of several tasks each is evaluated, by a step such as `evaluate-mood`.
-                    task, measured = (
-                        past.execution.node.partition("-")[2],
-                        Evaluation(root / artifact.path).read().models,
-                    )
+                    task = past.execution.node.partition("-")[2]
                     run_scores |= {f"{task} {name}".strip(): figures_of(model) for name, model in measured.items()}
     models = {**scores[0], **scores[1]}
     return RunDifference(
