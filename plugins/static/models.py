@@ -24,6 +24,9 @@ Array = np.ndarray[Any, Any]
 POSITIONS = 8192
 # The weight of a token before the training is a / (a + its share of all tokens) (Arora et al. 2017, equation 3).
 _SMOOTHING = 1e-3
+# Of the regression of token vectors on token embeddings: how often a token counts at most, and the penalty as a share
+# of the mean square of the embeddings.
+_MOST_COUNTED, _RIDGE = 50.0, 0.01
 # The share of the mean vector of all texts in that of each token: a text of unknown tokens has a direction, too.
 _SHARE_OF_MEAN = 0.1
 
@@ -82,11 +85,11 @@ def distill_static(
 
     Args:
         teacher: an embedding or a retrieval, whose tokenizer and task the static model has; with `vectors` only those
-            are read.
+            and the token embeddings are read.
         texts: texts without labels; they get the teacher's prompt of passages.
         width: see `StaticStudent`.
         vectors: see `keras_bert.distill`.
-        training: `verbose`, and settings of `Training`; by default 10 epochs of batches of 32 at 1e-2.
+        training: `verbose`, and settings of `Training`; by default 3 epochs of batches of 32 at 1e-3.
 
     Raises:
         ValueError: a vector or a setting is not valid, or the width is above that of the vectors.
@@ -99,11 +102,12 @@ def distill_static(
 def start_static(teacher: Task, rows: BatchedRows, width: int | None) -> Embedding:
     """A static model before its training, with the tokenizer, the settings and the task of a teacher.
 
-    The vector of a token is the mean of the teacher's vectors of the texts with it, without the mean of all texts; its
-    weight falls with its frequency.
+    The vector of a token is what a linear regression on the token embeddings of the teacher's encoder predicts of the
+    mean of the vectors of the texts with it, without the mean of all texts. So tokens that are in no text have vectors,
+    too, like those of similar tokens (docs/log.md). The weight of a token falls with its frequency.
 
     Args:
-        teacher: an embedding or a retrieval; its model is not read.
+        teacher: an embedding or a retrieval; of its model the token embeddings are read.
         rows: texts with the vectors that are to be learnt.
         width: see `StaticStudent`.
 
@@ -128,10 +132,22 @@ def start_static(teacher: Task, rows: BatchedRows, width: int | None) -> Embeddi
     full, mean = len(total), total / rows.count
     width = full if width is None else width
     check("StaticStudent", "width", width <= full, f"be at most {full}, the width of the vectors", width)
-    # A token of one text says less than its vector.
-    table = (sums - counts[:, None] * mean) / (counts + 1.0)[:, None] + _SHARE_OF_MEAN * mean
+    pieces: Any = np.asarray(teacher.encoder.get_layer("token_embedding").matrix(), "float64")
+    table = _regress(pieces - pieces.mean(axis=0), sums - counts[:, None] * mean, counts) + _SHARE_OF_MEAN * mean
     weights = (_SMOOTHING / (_SMOOTHING + counts / max(1, counts.sum()))).astype("float32")
     axes = np.eye(full) if width == full else np.linalg.eigh(products)[1][:, -width:]
     settings = {**teacher.settings(), "kind": type(teacher)}
     task = build_static((table @ axes).astype("float32"), teacher.tokenizer, weights=weights, **settings)
     return task.projected(axes.T.astype("float32")) if width < full else task
+
+
+def _regress(pieces: Array, sums: Array, counts: Array) -> Array:
+    """What a ridge regression on token embeddings (tokens, size) predicts of `sums` / `counts` (tokens, width).
+
+    A token counts as often as it is in the texts, up to a limit.
+    """
+    shares = np.minimum(counts, _MOST_COUNTED) / np.maximum(counts, 1.0)
+    weighted = pieces * np.minimum(counts, _MOST_COUNTED)[:, None]
+    gram = weighted.T @ pieces
+    penalty = max(_RIDGE * np.trace(gram) / len(gram), 1e-9)
+    return pieces @ np.linalg.solve(gram + penalty * np.eye(len(gram)), pieces.T @ (shares[:, None] * sums))

@@ -43,8 +43,8 @@ class StaticStudent(Student):
     variant: ClassVar[str] = "static"
 
     training: ClassVar[Mapping[str, Any]] = {
-        "epochs": 10.0,
-        "learning_rate": 1e-2,
+        "epochs": 3.0,
+        "learning_rate": 1e-3,
         "weight_decay": 0.0,
         "precision": "float32",
     }

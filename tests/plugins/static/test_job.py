@@ -26,7 +26,14 @@ from tests.components import tuning_job
 from tests.components.tuning_job import QUANTIZATION, WORDS, table
 from tests.keras_bert.recipes.test_texts import cosine
 
-TRAINING = {**StaticStudent.training, "epochs": 3.0, "batch_size": 16, "seed": 5, "xla": "off"}
+TRAINING = {
+    **StaticStudent.training,
+    "epochs": 5.0,
+    "learning_rate": 3e-2,
+    "batch_size": 16,
+    "seed": 5,
+    "xla": "off",
+}
 LINES = [f"{first} {second}" for first in WORDS[:8] for second in WORDS[4:8]]
 
 
@@ -65,7 +72,9 @@ def test_a_notebooks_static_student_and_a_jobs_are_equal_bit_for_bit(tmp_path, w
     export_model.run(model=quantized, examples=examples, edge=edge, export=Export(runtimes=("tflite", "onnx")))
     for name in ("model.tflite", "model_float32.tflite", "model.onnx"):
         vectors = keras_bert.load(edge.path / name).predict(texts)
-        np.testing.assert_array_less(0.999, (vectors * ours.predict(texts)).sum(axis=1), err_msg=name)
+        # Four columns of int8 are coarse.
+        least = 0.99 if name == "model.tflite" else 0.999
+        np.testing.assert_array_less(least, (vectors * ours.predict(texts)).sum(axis=1), err_msg=name)
 
 
 def training_texts(task, taught):

@@ -164,3 +164,19 @@ def test_refuses_folders_and_models_that_are_not_static(tmp_path):
         build_static(np.ones((3, 4), "float32"), tokenizer)
     with pytest.raises(ValueError, match=r"StaticStudent.width must be at most 16, the width of the vectors, got 17"):
         distill_static(embedding(), TEXTS, width=17)
+
+
+def test_a_token_of_no_text_starts_like_the_token_with_its_embedding():
+    teacher = embedding()
+    layer, tokens = teacher.encoder.get_layer("token_embedding"), teacher.tokenizer.vocabulary
+    seen, unseen = tokens.index("film"), tokens.index("[x]")
+    assert all("[x]" not in text for text in TEXTS)
+    table = layer.get_weights()[0]
+    table[unseen] = table[seen]
+    layer.set_weights([table])
+    vectors = np.random.default_rng(0).normal(size=(len(TEXTS), 8))
+    student = distill_static(teacher, TEXTS, vectors=vectors, steps=1, learning_rate=1e-12, verbose=0)
+    rows = np.asarray(student.model.get_layer("token_embedding").matrix())
+    np.testing.assert_allclose(rows[unseen], rows[seen], atol=1e-5)
+    mean = 0.1 * vectors.mean(axis=0)
+    assert np.linalg.norm(rows[unseen] - mean) > 0.1 * np.linalg.norm(mean)
