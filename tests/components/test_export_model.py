@@ -8,7 +8,7 @@ import pytest
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
-from components.export_model import _are_pairs, _choose_beside, _read_features, export_model
+from components.export_model import _are_pairs, _choose_beside, export_model, read_features
 from components.push import choose_files
 from components.sources.table import TextRow
 from components.training.model_folder import read_model
@@ -204,7 +204,7 @@ def test_an_int8_file_may_differ_as_far_as_rounding_moves_the_answers(
     agreements = iter((kept, agreed, 0.5))
     monkeypatch.setattr(Classification, "agreement", lambda *_: np.full(64, next(agreements)))
     source = ExportInputs(read_model(student), read_quantization(student.path), Export(), edge.path)
-    sample = ComparisonRows(_read_features(examples, "validation", 64), list, 0.98)
+    sample = ComparisonRows(read_features(examples, "validation", 64), list, 0.98)
     expected = (
         contextlib.nullcontext() if passes else pytest.raises(ParityError, match=rf"to at least 0\.[89].* {agreed}")
     )

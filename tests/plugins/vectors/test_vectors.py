@@ -254,7 +254,7 @@ def test_sizes_learn_the_same_vectors_with_the_usual_training_of_their_kind(job,
         assert nodes[name].inputs["examples"].node.name == "embed_texts"
     one, table = (nodes[f"distill-{name}-1"].values["distillation"] for name in ("one", "table"))
     assert (one.learning_rate, one.seed) == (3e-4, nodes["distill-1"].values["distillation"].seed)
-    assert (table.learning_rate, table.epochs) == (1e-2, 3.0)
+    assert (table.learning_rate, table.epochs) == (1e-3, 3.0)
     assert nodes["distill-one-0"].values["shape"].layers == (0,)
     measured = nodes["measure_pairs"]
     names = [f"export_model-{name}-{seed}" for name in ("one", "table") for seed in (0, 1)]
