@@ -58,8 +58,8 @@ class Capability(Generic[T]):
         """
         return {}
 
-    def wire_job(self, table: T, settings: Settings, root: Path) -> Sequence[Node]:
-        """The last steps of a job that `split_job` splits."""
+    def wire_job(self, table: T, jobs: Mapping[str, Settings], settings: Settings, root: Path) -> Sequence[Node]:
+        """The last steps of a job that `split_job` splits into `jobs`."""
         raise NotImplementedError
 
     def check_rows(self, table: T, settings: Settings, splits: Mapping[str, Sequence[Any]]) -> None:

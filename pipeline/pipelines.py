@@ -76,8 +76,8 @@ class PushOutputs(NamedTuple):
 def build_pipeline(settings: Settings, root: Path) -> Pipeline:
     """The pipeline of a job: from its start to pushed files, or to a pre-trained model if it has no examples."""
     for capability, table in enabled_capabilities(settings):
-        if capability.split_job(table, settings):
-            return Pipeline(settings.name, capability.wire_job(table, settings, root))
+        if jobs := capability.split_job(table, settings):
+            return Pipeline(settings.name, capability.wire_job(table, jobs, settings, root))
     if settings.examples is None:
         return Pipeline(settings.name, [wire_initial_model(settings).model.node])
     start, rows = wire_start(settings)

@@ -57,11 +57,11 @@ class TasksCapability(Capability[Tables]):
         _check_shared(table, settings)
         return {name: _job_of(task, settings) for name, task in sorted(table.items())}
 
-    def wire_job(self, table: Tables, settings: Settings, root: Path) -> Sequence[Node]:
+    def wire_job(self, table: Tables, jobs: Mapping[str, Settings], settings: Settings, root: Path) -> Sequence[Node]:
         # The wiring of jobs reads the list of capabilities.
         from plugins.many_tasks.wiring import wire_tasks
 
-        return [wire_tasks(table, self.split_job(table, settings), settings, root.absolute())]
+        return [wire_tasks(table, jobs, settings, root.absolute())]
 
 
 class SharingCapability(Capability[Sharing]):

@@ -16,7 +16,7 @@ from keras_bert.tasks.registry import load
 from pipeline.job.checks import check_data
 from pipeline.job.files import make_settings
 from pipeline.pipelines import build_pipeline
-from plugins.open_labels.entailment import measure_entailment
+from plugins.open_labels.measure_entailment import measure_entailment
 from plugins.open_labels.rows import OpenLabelsSource
 from plugins.open_labels.scoring import OpenLabelsScoring
 from tests.components.tuning_job import ingest, write_rows
