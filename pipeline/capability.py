@@ -10,6 +10,7 @@ from components.dsl.artifact import Artifact
 from components.dsl.component import Handle, Node
 from components.examples.row_traits import RowTraits
 from components.examples.source_rows import AnySource
+from components.sources.checkpoint import Checkpoint
 from keras_bert.options.tables import FineTuningSettings
 from pipeline.nodes import TuningInputs
 from pipeline.proposal import Proposal, Setting
@@ -76,6 +77,9 @@ class Capability(Generic[T]):
     def propose(self, source: AnySource, rows: RowTraits, rate: Setting) -> Proposal | None:
         """The tables that `init` proposes for rows in place of the usual ones, with this learning rate, if any."""
         return None
+
+    def draft(self, options: Any, checkpoint: Checkpoint) -> Any:
+        """The `DraftedJob` for arguments of `init` that name the rows of several tasks; None for other arguments."""
 
     def count_teachers(self, table: T) -> int:
         """The number of further teachers that train, each counted as one that learns from all rows."""

@@ -31,10 +31,11 @@ class RowsPath(click.Path):
 @click.command(cls=Verb, example="init reviews.csv --test held_out.csv --out reviews.toml")
 @click.argument(
     "rows",
+    nargs=-1,
+    required=True,
     metavar="ROWS",
-    type=RowsPath(),
     help="Labelled rows: a table (.csv, .tsv, .jsonl, .parquet, .arrow), tagged words (.conll, .conllu) or SQuAD's "
-    ".json; a folder or a pattern stands for several.",
+    ".json; a folder or a pattern stands for several. NAME=ROWS for each of several tasks makes a job of all.",
 )
 @click.option("--validation", type=RowsPath(), metavar="ROWS", help="Validation rows. Default: a tenth.")
 @click.option("--test", type=RowsPath(), metavar="ROWS", help="Test rows. Default: a tenth.")
@@ -65,18 +66,23 @@ def init_command(options: SimpleNamespace, console: Console) -> int:
     Its guesses stand in the job as comments. The job is checked as `run` checks it before it is written.
     """
     from components.sources.checkpoint import Checkpoint
-    from pipeline.draft.job import DEFAULT_CHECKPOINT, draft_job, name_job, write_job_file
+    from pipeline.capabilities import CAPABILITIES
+    from pipeline.draft.job import DEFAULT_CHECKPOINT, draft_job, write_job_file
     from pipeline.draft.source import DraftRequest
     from pipeline.views.terminal import format_minutes, write, write_warnings
 
     if options.second is not None and options.text is None:
         raise InputError(f"--text must be given beside --second, got only --second {options.second}")
-    file = options.out or Path.cwd() / f"{options.name or name_job(options.rows)}.toml"
-    request = DraftRequest(
-        options.rows, options.validation, options.test, options.task, options.text, options.label, options.second
-    )
-    job = draft_job(request, Checkpoint(options.checkpoint or DEFAULT_CHECKPOINT), options.name)
-    title = f"A proposal for {options.rows}, by `{PROGRAM} init`. Every value may be changed."
+    checkpoint = Checkpoint(options.checkpoint or DEFAULT_CHECKPOINT)
+    job = next(filter(None, (capability.draft(options, checkpoint) for capability in CAPABILITIES)), None)
+    if job is None:
+        if len(options.rows) > 1:
+            raise InputError(f"ROWS must be one table, or NAME=ROWS for each task, got {' '.join(options.rows)}")
+        train = RowsPath().convert(options.rows[0], None, None)
+        choices = (options.validation, options.test, options.task, options.text, options.label, options.second)
+        job = draft_job(DraftRequest(train, *choices), checkpoint, options.name)
+    file = options.out or Path.cwd() / f"{job.name}.toml"
+    title = f"A proposal for {', '.join(options.rows)}, by `{PROGRAM} init`. Every value may be changed."
     warnings = write_job_file(job, file, title, overwrite=options.overwrite)
     for remark in job.remarks:
         write(console, remark)

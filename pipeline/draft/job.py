@@ -1,9 +1,9 @@
 """Drafts a job for the user's rows: remarks about the rows, settings, and a validated job file."""
 
-import contextlib
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from components.sources.checkpoint import PACKAGE, Checkpoint
 from components.sources.retrieval import RetrievalSource
 from components.sources.table import TextRow
 from components.text.escaping import escape_field
+from keras_bert.core.checks import FieldError
 from keras_bert.core.folders import replaced_file
 from keras_bert.core.processor import native_precision, usable_processors
 from pipeline.draft.settings import propose_settings
@@ -69,7 +70,10 @@ class DraftedJob(NamedTuple):
 
 def draft_job(request: DraftRequest, checkpoint: Checkpoint, name: str = "") -> DraftedJob:
     """Proposes a job for rows."""
-    guess = guess_source(request)
+    try:
+        guess = guess_source(request)
+    except FieldError as error:
+        raise InputError(f"{error}; choose columns by --text, --label and --second") from None
     task = TASK_ROWS[guess.source.task]
     splits: dict[str, list[Any]] = guess.source.splits()
     try:
@@ -99,12 +103,17 @@ def write_job_file(job: DraftedJob, file: Path, title: str, *, overwrite: bool =
     if job.time is not None:
         time = f"about {format_minutes(*job.time)}, from its speed; after a first run `run --dry-run` knows better"
     text = write_toml([title, *job.remarks, f"{machine}: {time}"], tables)
-    with _output_errors(file), replaced_file(file) as unfinished:
-        unfinished.write_text(text, encoding="utf-8")
-        warnings = check_data(load_settings(unfinished))
-        # Mode "x" lets only one process create the file, even without hard links.
-        if not overwrite:
-            file.open("x").close()
+    try:
+        with replaced_file(file) as unfinished:
+            unfinished.write_text(text, encoding="utf-8")
+            warnings = check_data(load_settings(unfinished))
+            # Mode "x" lets only one process create the file, even without hard links.
+            if not overwrite:
+                file.open("x").close()
+    except FileExistsError:
+        raise InputError(f"--out must be a file that does not exist, got {file}; --overwrite replaces it") from None
+    except OSError as error:
+        raise InputError(f"--out must be a file that can be written, got {file}: {error.strerror}") from None
     return warnings
 
 
@@ -157,21 +166,10 @@ def name_job(path: str) -> str:
 
 def _with_paths_from(table: SettingsTable, folder: Path) -> SettingsTable:
     """Makes the paths of a table relative to a folder if they are below it."""
-    keys, settings = {key for section, key in PATHS if section == table.name}, list[Setting]()
+    keys, settings = {key for section, key in PATHS if fnmatchcase(table.name, section)}, list[Setting]()
     for setting in table.settings:
         path = setting.value
         if setting.key in keys and not is_remote(path) and not path.startswith(PACKAGE):
             path = Path(path).relative_to(folder).as_posix() if Path(path).is_relative_to(folder) else path
         settings.append(setting._replace(value=path))
     return table._replace(settings=settings)
-
-
-@contextlib.contextmanager
-def _output_errors(file: Path) -> Iterator[None]:
-    """Turns errors of writing a job into InputError."""
-    try:
-        yield
-    except FileExistsError:
-        raise InputError(f"--out must be a file that does not exist, got {file}; --overwrite replaces it") from None
-    except OSError as error:
-        raise InputError(f"--out must be a file that can be written, got {file}: {error.strerror}") from None

@@ -22,7 +22,6 @@ from components.sources.retrieval import RetrievalSource
 from components.sources.table import TableSource
 from components.sources.tag_schemes import find_tag_error
 from components.sources.tagged_words import SentenceSource
-from keras_bert.core.checks import FieldError
 from pipeline.draft.columns import (
     LABEL_NAMES,
     RELEVANCE_NAMES,
@@ -79,13 +78,6 @@ class Guess(NamedTuple):
 
 def guess_source(request: DraftRequest) -> Guess:
     """The source of rows that suits a file."""
-    try:
-        return _guess_source(request)
-    except FieldError as error:
-        raise InputError(f"{error}; choose columns by --text, --label and --second") from None
-
-
-def _guess_source(request: DraftRequest) -> Guess:
     files = match_files(request.train, _KINDS, what="the rows")
     kind = extension(files[0])
     if (kind not in _KINDS or kind == ".txt") and not _looks_tagged(files[0]):
@@ -102,8 +94,8 @@ def _guess_source(request: DraftRequest) -> Guess:
     if request.task is None and set(QUESTION_FIELDS) <= set(names):
         return _as_questions(request, files[0])
     lower = set(map(str.lower, names))
-    is_unlabelled = request.label is None and lower.isdisjoint(LABEL_NAMES)
-    if request.task == RetrievalSource.task or (request.task is None and is_unlabelled and lower.issuperset(_RANKED)):
+    is_ranked = request.task is request.label is None and lower.isdisjoint(LABEL_NAMES) and lower.issuperset(_RANKED)
+    if is_ranked or issubclass(TASK_SOURCES.get(request.task or "", TableSource), RetrievalSource):
         return _as_retrieval(request, names, files[0])
     tagged = find_tagged_columns(columns) if request.task in (None, SentenceSource.task) else None
     if tagged is not None:
@@ -192,11 +184,11 @@ def _as_retrieval(request: DraftRequest, names: Sequence[str], file: str) -> Gue
             f"{' or '.join(_PASSAGES)}, got {', '.join(names)}; name them by --text and --second"
         )
     negatives = tuple(name for name in names if name.lower().startswith("neg"))
-    source = RetrievalSource(**request.paths(), query=query, passage=passage, negatives=negatives)
+    task = request.task or RetrievalSource.task
+    source = TASK_SOURCES[task](**request.paths(), query=query, passage=passage, negatives=negatives)
     reasons = [f"columns: {', '.join(names)}", f"queries: column {query!r}; passages: column {passage!r}"]
-    if negatives:
-        reasons.append(f"negatives: {', '.join(negatives)}")
-    return Guess(source, [*reasons, "task: retrieval, as the rows are queries with passages that answer them"])
+    reasons += [f"negatives: {', '.join(negatives)}"] * bool(negatives)
+    return Guess(source, [*reasons, f"task: {task}, as the rows are queries with passages that answer them"])
 
 
 def _as_table(request: DraftRequest, roles: Roles, reasons: Sequence[str]) -> Guess:

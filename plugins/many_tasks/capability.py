@@ -3,11 +3,14 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 from components.dsl.component import Node
 from components.dsl.errors import InputError, table_errors
 from components.examples.registry import TASK_ROWS
 from components.scoring.blessing import Thresholds
+from components.sources.checkpoint import Checkpoint
 from components.sources.questions import QuestionSource
 from components.sources.retrieval import RetrievalSource
 from keras_bert.core.checks import FieldError
@@ -15,6 +18,9 @@ from keras_bert.options.export import Export
 from pipeline.capability import Capability
 from pipeline.settings.schema import Settings, select_fields
 from plugins.many_tasks.settings import Sharing, TaskTable
+
+if TYPE_CHECKING:
+    from pipeline.draft.job import DraftedJob
 
 Tables = dict[str, TaskTable]
 # The tables and keys of a job that all tasks share.
@@ -56,6 +62,12 @@ class TasksCapability(Capability[Tables]):
     def split_job(self, table: Tables, settings: Settings) -> Mapping[str, Settings]:
         _check_shared(table, settings)
         return {name: _job_of(task, settings) for name, task in sorted(table.items())}
+
+    def draft(self, options: SimpleNamespace, checkpoint: Checkpoint) -> "DraftedJob | None":
+        # The drafts of jobs read the list of capabilities.
+        from plugins.many_tasks.draft import draft_tasks
+
+        return draft_tasks(options, checkpoint)
 
     def wire_job(self, table: Tables, jobs: Mapping[str, Settings], settings: Settings, root: Path) -> Sequence[Node]:
         # The wiring of jobs reads the list of capabilities.

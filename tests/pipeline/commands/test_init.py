@@ -8,9 +8,10 @@ import re
 import pytest
 
 from pipeline.cli import main
+from pipeline.commands.init import TASKS
 from pipeline.job.files import load_settings
 from tests.pipeline.command_line import refused, said
-from tests.pipeline.draft.tiny_rows import KINDS, make_texts, topic, write_checkpoint, write_reviews
+from tests.pipeline.draft.tiny_rows import KINDS, make_texts, topic, write_checkpoint, write_reviews, write_text_pairs
 
 EXPECTED = {
     "classification": {"task": "classification", "text": "review", "label": "kind", "second_text": None},
@@ -67,6 +68,19 @@ def test_what_was_seen_stands_in_the_job_and_on_the_screen(tmp_path, checkpoint,
     assert settings.max_length == 16
     assert settings.student.num_layers == 2
     assert settings.fine_tuning.epochs == 10.0
+
+
+def test_tasks_of_plug_ins_that_rank_read_queries_and_passages(tmp_path, checkpoint, capfd):
+    kind = next((name for name in TASKS if name in ("late_interaction", "sparse")), "retrieval")
+    rows, texts = tmp_path / "rows.jsonl", make_texts(60)
+    rows.write_text("\n".join(json.dumps({"question": text, "answer": text}) for text in texts))
+    arguments = ["init", rows, "--task", kind, "--checkpoint", checkpoint, "--out", tmp_path / "job.toml"]
+    assert f"task: {kind}, as the rows are queries with passages" in said(capfd, *arguments)
+    assert load_settings(tmp_path / "job.toml").examples.task == kind
+    write_text_pairs(tmp_path)
+    assert refused(capfd, "init", tmp_path / "pairs.tsv", *arguments[2:]).startswith(
+        f"the table {tmp_path / 'pairs.tsv'} must have a column of queries, query or question or anchor, and one of "
+    )
 
 
 def test_a_vocabulary_that_does_not_suit_is_named(tmp_path, checkpoint, capfd):
