@@ -25,7 +25,7 @@ from pipeline.commands.command import (
 _STEPS, _ROWS = 64, 100
 
 # The options of one kind of MODEL, which the other kind would not read.
-_TEXT_OPTIONS = ("target", "method", "baseline", "steps", "compare_with", "out")
+_TEXT_OPTIONS = ("task", "target", "method", "baseline", "steps", "compare_with", "out")
 _JOB_OPTIONS = ("rows", "set", "seeds")
 
 
@@ -44,6 +44,7 @@ _JOB_OPTIONS = ("rows", "set", "seeds")
 @click.argument(
     "second", required=False, metavar="[SECOND]", help="The second text of a pair, or the context of a question."
 )
+@click.option("--task", metavar="NAME", help="Of a model of several tasks: the one whose answer is explained.")
 @click.option(
     "--target",
     metavar="NAME",
@@ -110,6 +111,7 @@ def explain_command(options: SimpleNamespace, console: Console) -> int:
             method=options.method,
             baseline=options.baseline,
             steps=_STEPS if options.steps is None else options.steps,
+            part=options.task,
         )
     if options.out is not None:
         write_page(explanations, options.out)

@@ -12,6 +12,7 @@ from rich.console import Console
 from components.answers.model_inputs import check_second
 from components.dsl.errors import InputError
 from components.objects.mirror import display_path
+from keras_bert.core.checks import FieldError
 from keras_bert.core.folders import MODEL_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE
 from pipeline.views.tables import Table
 
@@ -58,6 +59,16 @@ def open_model(path: Path) -> Task:
         raise InputError(str(error)) from None
 
 
+def choose_parts(tasks: Sequence[Task], name: str | None) -> list[Task]:
+    """The tasks that are explained: of models of several the one with a name; models of one task stay as they are."""
+    if name is not None and not any(task.has_parts for task in tasks):
+        raise InputError(f"--task must be left out for models of one task, got {name}")
+    try:
+        return [task.part(name or "") if task.has_parts else task for task in tasks]
+    except FieldError as error:
+        raise InputError(f"--task must {error.rule}, got {name or 'none'}") from None
+
+
 def explain_text(
     models: Sequence[Path],
     text: str,
@@ -67,18 +78,20 @@ def explain_text(
     method: str | None = None,
     baseline: Any = None,
     steps: int = 64,
+    part: str | None = None,
 ) -> list[ModelReasons]:
     """Explains an output of the first model with every model, see `plugins.explain.attributions`.
 
     `second` is the second text of a pair, the context of a question, or the text that an embedding is compared with.
-    Without a `method`, it is integrated gradients, or occlusion if one of the models is a file.
+    Without a `method`, it is integrated gradients, or occlusion if one of the models is a file. `part` names the task
+    that is explained of models of several.
     """
     from keras_bert.tasks.checks import is_keras_model
     from plugins.explain.attention import attend
     from plugins.explain.attribution import attribute, check_method
     from plugins.explain.explained import ExplainedRow
 
-    tasks = [open_model(path) for path in models]
+    tasks = choose_parts([open_model(path) for path in models], part)
     has_files = not all(is_keras_model(task.model) for task in tasks)
     chosen: Any = method or ("occlusion" if has_files else "integrated_gradients")
     explanations: list[ModelReasons] = []

@@ -141,6 +141,13 @@ def test_an_embedding_has_no_target_but_the_second_text(folder, tmp_path, capfd)
     assert content["models"][0]["target"] == "cosine with 'g a'"
 
 
+def test_a_task_is_chosen_of_models_of_several_alone(folder, capfd):
+    line = refused(capfd, "explain", folder / "saved", TEXT, "--task", "mood")
+    assert line == "--task must be left out for models of one task, got mood"
+    line = refused(capfd, "explain", folder / "job.toml", "--task", "mood")
+    assert line == "--task must be left out for a job, got mood"
+
+
 def test_a_second_text_is_read_as_predict_reads_it(folder, tmp_path, capfd):
     task = keras_bert.load(folder / "saved")
     for name, pairs in (("single", False), ("paired", True)):

@@ -1,5 +1,6 @@
 """One file of several tasks: its signatures and size, each task of it, and the command `predict`."""
 
+import json
 import os
 
 import numpy as np
@@ -10,6 +11,7 @@ import keras_bert
 from pipeline.cli import main
 from plugins.many_tasks import recipes
 from tests.keras_bert.recipes.test_texts import TEXTS
+from tests.pipeline.command_line import refused, said
 from tests.plugins.many_tasks.tiny import data_of, make_many
 
 pytestmark = pytest.mark.usefixtures("eager")
@@ -87,3 +89,19 @@ def test_refuses_other_names_and_half_numbers_of_a_regression(tmp_path):
     with pytest.raises(ValueError, match="recipe must hold integers in a file with a regression"):
         many.export(tmp_path / "many.tflite")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_explain_shows_one_task_of_files_and_models(many, files, tmp_path, capfd):
+    pytest.importorskip("plugins.explain", reason="the command is of another plug-in")
+    many.save(tmp_path / "saved")
+    arguments = ["explain", tmp_path / "saved", READ[0], "--compare-with", files / "many.tflite"]
+    assert refused(capfd, *arguments) == "--task must be one of mood, tags, got none"
+    assert refused(capfd, *arguments, "--task", "moods") == "--task must be one of mood, tags, got moods"
+    trained, exported = json.loads(said(capfd, *arguments, "--task", "mood", "--json"))["models"]
+    expected = many.tasks["mood"].predict([READ[0]])[0].label
+    assert (trained["target"], exported["target"]) == (expected, expected)
+    assert "attention" in trained
+    shares = [[word["share"] for word in model["words"]] for model in (trained, exported)]
+    np.testing.assert_allclose(shares[1], shares[0], atol=0.05)
+    (tagged,) = json.loads(said(capfd, "explain", tmp_path / "saved", READ[0], "--task", "tags", "--json"))["models"]
+    assert tagged["method"] == "integrated_gradients"
