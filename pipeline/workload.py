@@ -13,7 +13,7 @@ from components.sources.checkpoint import Checkpoint
 from components.sources.retrieval import RetrievalSource
 from keras_bert.core.processor import native_precision, usable_processors
 from keras_bert.options.compression import Student
-from pipeline.capabilities import enabled_capabilities
+from pipeline.capabilities import enabled_capabilities, split_job
 from pipeline.settings.schema import Settings
 
 # Kaplan et al. 2020, section 2.1: two operations for each weight and token forward, and four backward.
@@ -125,8 +125,7 @@ def list_trainings(settings: Settings) -> list[TrainingWork] | None:
         for stage, encoder, answers in stages
         if stage is not None
     ]
-    further = sum(capability.count_teachers(table) for capability, table in enabled)
-    others = [teacher._replace(rows=further * teacher.rows)] if further else []
+    others = [teacher] * sum(capability.count_teachers(table) for capability, table in enabled)
     # Where the teachers of all seeds teach one student, there is one of each smaller model.
     teachers, students = (settings.seeds - 1, 1) if settings.distillation.teachers == "seeds" else (0, settings.seeds)
     return [*shared, *[teacher] * teachers, *[teacher, *smaller] * students, *others]
@@ -135,10 +134,12 @@ def list_trainings(settings: Settings) -> list[TrainingWork] | None:
 def guess_seconds(settings: Settings) -> TimeGuess | None:
     """The seconds of a job that never ran, on this machine; None if it cannot be known before its first steps."""
     try:
-        works = list_trainings(settings)
+        trainings = [list_trainings(job) or [] for job in split_job(settings).values()]
     except InputError:  # the step that reads the rows reports it
         return None
-    return None if works is None else estimate_seconds(works)
+    # Several tasks read together the rows that each would read alone; but so many steps are those of all.
+    are_epochs = settings.fine_tuning.steps is settings.distillation.steps is None or len(trainings) == 1
+    return estimate_seconds([work for works in trainings for work in works]) if all(trainings) and are_epochs else None
 
 
 def estimate_seconds(works: Sequence[TrainingWork]) -> TimeGuess:

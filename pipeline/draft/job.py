@@ -159,8 +159,7 @@ def name_job(path: str) -> str:
     """Returns a job name for a file of rows."""
     *folders, file = path.rstrip("/").split("/")
     stem = file.partition(".")[0]
-    if stem.lower() in _COMMON_STEMS and folders:
-        stem = folders[-1]
+    stem = folders[-1] if stem.lower() in _COMMON_STEMS and folders else stem
     return re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")[:MAX_NAME_LENGTH] or "model"
 
 

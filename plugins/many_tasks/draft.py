@@ -15,7 +15,7 @@ from pipeline.commands.init import TASKS, RowsPath
 from pipeline.draft.job import DraftedJob, draft_job, name_job
 from pipeline.draft.source import DraftRequest
 from pipeline.proposal import RECIPE, Setting, SettingsTable
-from pipeline.workload import TimeGuess
+from pipeline.workload import TimeGuess, estimate_seconds
 from plugins.many_tasks.task import check_name
 
 # The options of `init` for one table, which a job of several tasks has for each as NAME.KEY=VALUE.
@@ -117,7 +117,9 @@ def join_drafts(job_name: str, drafts: Mapping[str, DraftedJob]) -> DraftedJob:
         *(SettingsTable(title, settings) for title, settings in shared.items() if settings),
     ]
     times = [draft.time for draft in drafts.values() if draft.time is not None]
-    time = TimeGuess(*map(sum, zip(*times, strict=True))) if len(times) == len(drafts) else None
+    # What is the same for each job, such as starting processes, counts once.
+    fixed = (len(times) - 1) * estimate_seconds([]).alone
+    time = TimeGuess(*(sum(part) - fixed for part in zip(*times, strict=True))) if len(times) == len(drafts) else None
     return DraftedJob(job_name, remarks, joined, time)
 
 

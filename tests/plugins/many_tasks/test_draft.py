@@ -1,11 +1,14 @@
 """`init` with the rows of several tasks: a job that `run` accepts; wrong input is one line that names what to write."""
 
 import json
+import re
 
 import pytest
 
+from keras_bert.options.tables import FineTuningSettings
 from pipeline.cli import main
 from pipeline.job.files import load_settings
+from pipeline.workload import guess_seconds
 from tests.pipeline.command_line import refused, said
 from tests.pipeline.draft.tiny_rows import make_texts, topic, write_checkpoint, write_columns, write_numbers
 from tests.pipeline.draft.tiny_rows import write_reviews as write_moods
@@ -38,6 +41,8 @@ def test_rows_of_three_tasks_are_one_job_that_run_accepts(folder, capfd):
     assert 'train = "names.conll"' in (folder / "notes.toml").read_text()  # a folder with its job can be moved
     planned = said(capfd, "run", folder / "notes.toml", "--dry-run", "--root", folder / "root")
     assert "distill_together" in planned
+    assert re.search(r"time: about \d+ (seconds|minutes?) .*for the whole job, a guess", planned)
+    assert guess_seconds(settings.model_copy(update={"fine_tuning": FineTuningSettings(steps=9)})) is None
 
 
 def test_the_largest_task_decides_and_small_ones_come_more_often(folder, capfd):
