@@ -42,6 +42,7 @@ _SHARED = [
     "push",
     "beam",
     "machine",
+    "search",
     "tasks",
     "sharing",
 ]
@@ -95,6 +96,7 @@ def _job_of(task: TaskTable, settings: Settings) -> Settings:
         "normalize": has_vectors,
         "tasks": False,
         "sharing": False,
+        "search": False,
         **dict.fromkeys(("stride", "max_query_length"), isinstance(task.examples, QuestionSource)),
     }
     values = {name: value for name, value in settings if is_read.get(name, True)} | {

@@ -21,7 +21,7 @@ _SEEDS = 3
 
 
 @click.command(cls=Verb, goal="Make a model", example="search reviews.toml --max-megabytes 3 --minutes 60")
-@job_argument(" with [examples]")
+@job_argument(" with [examples] or [tasks]")
 @click.option(
     "--minutes",
     type=float,
@@ -119,11 +119,17 @@ def _make_search(
     from plugins.search.budget import SearchBudget
     from plugins.search.limits import check_limited
     from plugins.search.settings_search import SettingsSearch
+    from plugins.search.steps import is_joint
     from plugins.search.student_search import StudentSearch
     from plugins.search.study import check_optuna
 
     settings, seeds = make_settings(tables), options.seeds
-    if settings.examples is None:
+    if is_joint(settings) and limits is not None:
+        raise InputError(
+            "a search within limits must have a job of one task, got several; search each task in a job of its own, or "
+            "the settings of all without limits"
+        )
+    if settings.examples is None and not is_joint(settings):
         raise InputError("there must be [examples] to search settings or a model for")
     if settings.distillation.teachers == "seeds":
         raise InputError(

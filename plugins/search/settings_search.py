@@ -12,6 +12,7 @@ from components.artifacts.evaluation import SeedScores
 from components.dsl.errors import InputError
 from components.training.model_folder import HISTORY_FILE
 from keras_bert.core.digests import digest
+from pipeline.capabilities import split_job
 from pipeline.chains import Stage, enabled_stages
 from pipeline.job.files import Tables, make_settings
 from pipeline.orchestrator.observer import Observer, StoppedRunError
@@ -24,14 +25,13 @@ from plugins.search.capability import search_settings
 from plugins.search.results import Finalist, SettingsResult, SettingWorth, StageResult, Winner
 from plugins.search.runs import SearchRuns
 from plugins.search.space import POOLING, Dimension, SearchStage, apply_values, find_space
-from plugins.search.steps import search_pipeline, start_pipeline, wire_trial
+from plugins.search.steps import is_joint, search_pipeline, start_pipeline, wire_trial
 from plugins.search.study import OpenTrial, Sampler, Study, find_levels, storage_errors_as_input_errors
 from plugins.search.tables import BASELINE, describe_count, describe_finalist, describe_values
 from plugins.search.trial import TrialObserver, validation_values
 
-# For each stage of the search: the compression stages of its model, and the step that trains the model.
+# For each stage of the search: the compression stages of its model.
 _STAGES: dict[SearchStage, tuple[Stage, ...]] = {"teacher": (), "student": ("student",)}
-_TRAINING_STEPS: dict[SearchStage, str] = {"teacher": "fine_tune", "student": "distill"}
 # The error of a training with too high a learning rate; importing its class would import TensorFlow.
 _DIVERGED = "NonFiniteLossError"
 
@@ -49,13 +49,17 @@ class SettingsSearch:
         observer: Observer,
     ) -> None:
         self.tables, self.budget, self.sampler, self.root, self.observer = tables, budget, sampler, root, observer
-        # Each training needs as many seeds, whatever the job has.
-        self.settings = make_settings({**tables, "seeds": budget.seeds})
-        validation, test = (getattr(self.settings.examples, split, None) for split in ("validation", "test"))
-        if validation is not None and validation == test:
-            raise InputError(
-                f"examples.validation must not be the test rows, on which nothing may be chosen, got {test}"
-            )
+        # Each training needs as many seeds, whatever the job has; one of several tasks has no setting for them.
+        self.settings = make_settings(tables)
+        if not is_joint(self.settings):
+            self.settings = make_settings({**tables, "seeds": budget.seeds})
+        for name, job in split_job(self.settings).items():
+            validation, test = (getattr(job.examples, split, None) for split in ("validation", "test"))
+            if validation is not None and validation == test:
+                table = f"tasks.{name}.examples" if name else "examples"
+                raise InputError(
+                    f"{table}.validation must not be the test rows, on which nothing may be chosen, got {test}"
+                )
         self.finalists = search_settings(self.settings).finalists
         self.space = find_space(tables, self.settings, names)
         self.runs = SearchRuns(self.settings, root, "" if sampler == "tpe" else sampler, observer)
@@ -64,7 +68,7 @@ class SettingsSearch:
         """Runs the search and returns what it found."""
         settings, stages, values = self.settings, dict[SearchStage, StageResult](), dict[str, Any]()
         self.runs.exclude(start_pipeline(settings))
-        for seed in range(0 if "teacher" in self.space else settings.seeds):
+        for seed in range(0 if "teacher" in self.space else self.budget.seeds):
             self.runs.exclude(search_pipeline(settings, [wire_trial(settings, seed, ()).model]))
         with self.runs.locked(), storage_errors_as_input_errors(self.root, self.runs.folder):
             for shares, stage in zip(range(len(self.space), 0, -1), self.space, strict=True):
@@ -174,7 +178,7 @@ class _StageSearch:
             if trial.report(validations):
                 raise StoppedRunError
 
-        observer = TrialObserver(self._search.observer, _TRAINING_STEPS[self._stage], prune_if_bad)
+        observer = TrialObserver(self._search.observer, self._training_step, prune_if_bad)
         try:
             training = self._train(trial.values, seed=0, observer=observer)
         except (StoppedRunError, InputError, RunFailedError) as error:
@@ -187,7 +191,7 @@ class _StageSearch:
                 if isinstance(error, RunFailedError):
                     is_rejected, reason = _DIVERGED in str(error), f"{_DIVERGED}, the training diverged"
                 else:
-                    refusal, reason = (_TRAINING_STEPS[self._stage], "failed", str(error)), str(error)
+                    refusal, reason = (self._training_step, "failed", str(error)), str(error)
                     ran = [] if observer.run is None else self._executions(observer.run)
                     is_rejected = any((one.node, one.state, one.message) == refusal for one in ran)
                 if not is_rejected:
@@ -243,7 +247,7 @@ class _StageSearch:
         pipeline = search_pipeline(settings, [outputs.validation, outputs.last_validation])
         result = self._runs.run(pipeline, settings, is_whole=completes, observer=observer)
         scored = result.artifact(outputs.validation).read()
-        self._metric, self._rows = scored.metric, scored.rows
+        self._metric, self._rows, self._training_step = scored.metric, scored.rows, outputs.training.node.name
         return _Training(
             run=result.run,
             score=scored.score,

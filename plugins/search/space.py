@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from components.dsl.errors import InputError, nearest
 from keras_bert.tasks.registry import TASKS
-from pipeline.capabilities import enabled_capabilities
+from pipeline.capabilities import enabled_capabilities, split_job
 from pipeline.job.files import Tables, make_settings
 from pipeline.settings.graphs import check_float_layers, graph_of
 from pipeline.settings.schema import Settings
@@ -100,7 +100,7 @@ def _candidates(tables: Tables, settings: Settings) -> dict[str, Dimension]:
     table = search_settings(settings)
     chosen = {POOLING: table.pooling, DEPTH: table.student.num_layers}
     defaults: dict[str, tuple[Sequence[Any], Any]] = {}
-    if settings.examples is not None and TASKS[settings.examples.task].needs_pooling:
+    if any(TASKS[kind].needs_pooling for kind in _kinds(settings)):
         pooling = settings.pooling or "mean"
         defaults[POOLING] = (pooling, "cls" if pooling == "mean" else "mean"), pooling
     trains = {"teacher": not _why_untrained(settings), "student": settings.student is not None}
@@ -183,6 +183,11 @@ def _check_value(tables: Tables, name: str, value: Any) -> None:
     check_float_layers(settings)
 
 
+def _kinds(settings: Settings) -> list[str]:
+    """The kinds of the tasks of a job."""
+    return [job.examples.task for job in split_job(settings).values() if job.examples is not None]
+
+
 def _why_untrained(settings: Settings) -> str:
     return "".join(capability.why_untrained(table) for capability, table in enabled_capabilities(settings))
 
@@ -191,8 +196,7 @@ def _reason_of_absence(name: str, settings: Settings) -> str:
     """Why a job does not have a setting, as the end of an error."""
     section, _, key = name.rpartition(".")
     if name == POOLING:
-        task = None if settings.examples is None else settings.examples.task
-        return f": {task} reads the states of single tokens"
+        return f": {' and '.join(_kinds(settings))} reads the states of single tokens"
     if section == _TRAININGS["teacher"] and _why_untrained(settings):
         return _why_untrained(settings)
     if section in ("student", "distillation") and settings.student is None:

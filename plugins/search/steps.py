@@ -8,15 +8,23 @@ from typing import Any, NamedTuple
 from components.artifacts.measurements import Latency
 from components.artifacts.standard import EdgeModel, Model, TaskExamples, Vocabulary
 from components.dsl.artifact import Artifact
-from components.dsl.component import Handle
+from components.dsl.component import Handle, Node
 from components.dsl.errors import InputError
 from components.fit_vocabulary import fit_vocabulary
 from components.measure_latency import measure_latency
 from keras_bert.options.quantization import Quantization
-from pipeline.chains import Chain, Stage, enabled_stages
+from pipeline.capabilities import split_job
+from pipeline.chains import STAGES, Chain, Stage, enabled_stages
 from pipeline.nodes import TuningInputs, append_name, append_seed, seeded
-from pipeline.orchestrator.graph import Pipeline
-from pipeline.pipelines import PushOutputs, add_evaluation_and_push, ingest_rows, pipeline_of, wire_start
+from pipeline.orchestrator.graph import Pipeline, sources_of
+from pipeline.pipelines import (
+    PushOutputs,
+    add_evaluation_and_push,
+    build_pipeline,
+    ingest_rows,
+    pipeline_of,
+    wire_start,
+)
 from pipeline.settings.schema import Settings, select_fields
 from plugins.search.artifacts import SearchSpace, TrainingCost, Validation
 from plugins.search.candidates import Candidate, Grid
@@ -25,6 +33,7 @@ from plugins.search.measure_distillation import measure_distillation
 from plugins.search.measure_footprint import measure_footprint
 from plugins.search.measure_search_space import measure_search_space
 from plugins.search.validate import validate
+from plugins.search.validate_together import validate_together
 
 TEACHER = "teacher"
 # The largest difference of scores in points: no regression is too large.
@@ -38,8 +47,50 @@ def search_pipeline(settings: Settings, handles: Sequence[Handle[Artifact]]) -> 
 
 def start_pipeline(settings: Settings) -> Pipeline:
     """The steps that all trials share: the rows, and the models that trainings start from."""
+    if is_joint(settings):
+        return search_pipeline(settings, JointChain(settings, 0).start)
     start, rows = wire_start(settings)
     return search_pipeline(settings, [start.model, rows, *([] if start.student is None else [start.student])])
+
+
+def is_joint(settings: Settings) -> bool:
+    """Whether a job has several tasks, which are trained together."""
+    return "" not in split_job(settings)
+
+
+class JointChain:
+    """The models of one seed of a job of several tasks, in the steps of the job that lead to the files that are pushed.
+
+    A capability wires such steps; each of them reads first the model that it changes.
+    """
+
+    def __init__(self, settings: Settings, seed: int) -> None:
+        trainings = {name: getattr(settings, name) for name in ("fine_tuning", "distillation", *STAGES[1:])}
+        changes = {name: seeded(training, seed) for name, training in trainings.items() if training is not None}
+        self.jobs = split_job(settings)
+        # No step of a search is a push, which alone knows the root.
+        push = build_pipeline(settings.model_copy(update=changes), Path()).nodes[-1]
+        export = _first(push, EdgeModel).node
+        self.rows = [handle for handle in sources_of(export) if handle.artifact is TaskExamples]
+        self._models = [_first(export, Model)]
+        while (start := _first(self._models[0].node, Model)).node.component.kind == "training":
+            self._models.insert(0, start)
+        self.start = [start, *self.rows]
+
+    def model(self, stages: Sequence[Stage] = ()) -> Handle[Model]:
+        """The model that the first stages of the job make of the teacher."""
+        return self._models[len(stages)]
+
+    def score(self, model: Handle[Model]) -> Handle[Validation]:
+        """The mean of the scores of the tasks on their validation rows."""
+        metrics = tuple(job.evaluation.metric for job in self.jobs.values())
+        node = validate_together(examples=self.rows, model=model, names=tuple(self.jobs), metrics=metrics)
+        return append_name(node, model.node.name).output(Validation)
+
+
+def _first(node: Node, kind: type[Artifact]) -> Handle[Any]:
+    """The first output of other nodes of a type that a node reads."""
+    return next(handle for handle in sources_of(node) if handle.artifact is kind)
 
 
 class TrialOutputs(NamedTuple):
@@ -57,21 +108,29 @@ def wire_trial(settings: Settings, seed: int, stages: Sequence[Stage], later: Se
     """The training of one seed, as a run of the job has it."""
     # Names of steps need no numbers, as a pipeline has one seed.
     settings = settings.model_copy(update={"seeds": 1})
-    start, rows = wire_start(settings)
-    chain = Chain(settings, start, rows, seed)
+    chain: Chain | JointChain
+    if is_joint(settings):
+        chain = JointChain(settings, seed)
+        begin, score = chain.start, chain.score
+    else:
+        start, rows = wire_start(settings)
+        chain, begin = Chain(settings, start, rows, seed), [start.model, rows]
+
+        def score(model: Handle[Model]) -> Handle[Validation]:
+            return _score(settings, rows, model.node.name, model=model)
+
     training = model = chain.model(stages)
     encoder = model.node.inputs.get("encoder")
     if isinstance(encoder, Handle):  # whose vectors a head is fitted to
         training = encoder.node.output(Model)
-    validation = last_validation = _score(settings, rows, model.node.name, model=model)
+    validation = last_validation = score(model)
     if later:
-        last = chain.model([*stages, *later])
-        last_validation = _score(settings, rows, last.node.name, model=last)
+        last_validation = score(chain.model([*stages, *later]))
 
     def step_names(*handles: Handle[Any]) -> frozenset[str]:
         return frozenset(node.name for node in search_pipeline(settings, handles).nodes)
 
-    before = step_names(start.model, rows, *([chain.model()] if stages else []))
+    before = step_names(*begin, *([chain.model()] if stages else []))
     steps, all_steps = step_names(validation), step_names(last_validation)
     return TrialOutputs(training, model, validation, last_validation, steps - before, all_steps - steps)
 

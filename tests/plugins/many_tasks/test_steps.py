@@ -324,3 +324,17 @@ def test_killed_and_started_again_the_bytes_are_the_same(job, tmp_path, monkeypa
     assert fits == [1, 2, 3, 3, 4, 5]
     for name in ("model.keras", "history.jsonl"):
         assert again.file(name).read_bytes() == whole.file(name).read_bytes()
+
+
+def test_a_search_scores_all_tasks_as_the_file_answers(job, tmp_path):
+    pytest.importorskip("plugins.search", reason="the step is of another plug-in")
+    from plugins.search.artifacts import Validation
+    from plugins.search.validate_together import validate_together
+
+    validation = Validation(tmp_path)
+    validate_together.run(model=job.quantized, metrics=("accuracy", ""), validation=validation, **job.rows)
+    metric, score, rows = validation.read()
+    assert metric == "mean of kind accuracy and price spearman"
+    scores = [job.scores[name][0].read().validation for name in KINDS]
+    assert score == pytest.approx((scores[0]["accuracy"].mean + scores[1]["spearman"].mean) / 2, abs=0.02)
+    assert rows == sum(len(read_rows(examples, "validation")) for examples in job.examples)

@@ -16,6 +16,7 @@ SECONDS = 10.0
 VALIDATIONS = 2
 # Component -> its parameter with the settings of the training.
 TRAININGS = {"fine_tune": "fine_tuning", "distill": "distillation"}
+TRAININGS |= {f"{name}_together": table for name, table in TRAININGS.items()}
 DIVERGED = "Step {} failed: keras_bert.training.trainer.NonFiniteLossError: loss is nan at step 3\n  log: x"
 
 
@@ -85,7 +86,7 @@ class MadeUpRuns:
             self._train(node, observer, run, folder)
         elif is_new:
             folder.mkdir(parents=True)
-        if is_new and node.component.name == "validate":
+        if is_new and node.component.name.startswith("validate"):
             Validation(folder).write(ValidationScore("accuracy", self._score_of(node), 100))
         outputs = node.component.of_role(Role.OUTPUT)
         artifacts = {name: output.artifact(folder) for name, output in outputs.items() if output.artifact}
@@ -112,7 +113,7 @@ class MadeUpRuns:
         """The score of the training behind a `validate`; quantization costs a point."""
         loss = 0.0
         while node.component.name not in TRAININGS:
-            loss += 0.01 if node.component.name == "quantize" else 0.0
+            loss += 0.01 if node.component.name.startswith("quantize") else 0.0
             # The student is the first model that `distill` reads, and `quantize` and `validate` read one.
             node = next(handle.node for handle in sources_of(node) if issubclass(handle.artifact, Model))
         return self._score(node, node.values[TRAININGS[node.component.name]]) - loss

@@ -11,7 +11,7 @@ from pipeline.orchestrator.observer import Observer
 from plugins.search.budget import SearchBudget
 from plugins.search.settings_search import SettingsSearch
 from plugins.search.study import STARTUP_TRIALS
-from tests.pipeline.settings.texts import CORPUS, EXAMPLES
+from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, write_checkpoint
 from tests.plugins.search.made_up import DIVERGED, SECONDS, VALIDATIONS, MadeUpRuns, peak
 
 pytestmark = pytest.mark.search
@@ -44,12 +44,23 @@ class Searches:
         monkeypatch.setattr("plugins.search.trial._LOOK_SECONDS", 0.0)
         self.diary, self.runs = Diary(), MadeUpRuns(self.root)
 
-    def tune(self, text=JOB, *names, minutes=20.0, trials=8, seeds=2, sampler="tpe", score=peak, **options):
+    def tune(
+        self,
+        text=JOB,
+        *names,
+        minutes=20.0,
+        trials=8,
+        seeds=2,
+        sampler="tpe",
+        score=peak,
+        start=CORPUS + EXAMPLES,
+        **options,
+    ):
         """The content of `search.json`."""
         self.diary, self.runs = Diary(), MadeUpRuns(self.root, score, **options)
         self._patch.setattr("plugins.search.runs.run_pipeline", self.runs.run_pipeline)
         self._patch.setattr("plugins.search.settings_search.open_store", self.runs.open_store)
-        (self._folder / "job.toml").write_text(CORPUS + EXAMPLES + text)
+        (self._folder / "job.toml").write_text(start + text)
         tables, budget = read_tables(self._folder / "job.toml"), SearchBudget.of(minutes, trials, seeds)
         search = SettingsSearch(tables, names, budget, sampler, self.root, self.diary)
         return as_plain(vars(search.run()))
@@ -75,6 +86,31 @@ def test_the_best_settings_win_over_all_seeds(searches):
     }
     assert (content["metric"], content["rows"], content["seeds"]) == ("accuracy", 100, 2)
     assert json.loads(json.dumps(content)) == content
+
+
+TASKS = "[tasks.mood.examples]\ntrain = 'moods.tsv'\n[tasks.names.examples]\ntrain = 'names.conll'\n"
+TASKS += "task = 'token_classification'\n[quantization]\n[fine_tuning]\nlearning_rate = 5e-5\n"
+
+
+def test_the_trainings_of_several_tasks_are_searched_with_all_seeds(searches, tmp_path):
+    pytest.importorskip("plugins.many_tasks", reason="a plug-in has such jobs")
+    write_checkpoint(tmp_path)
+    content = searches.tune(TASKS + STUDENT, RATE, "distillation.learning_rate", start=CHECKPOINT, minutes=60.0)
+    assert [*content["stages"]] == ["teacher", "student"]
+    assert content["stages"]["student"]["later"] == ["quantization"]
+    rates = [rate for name, rate, seed in searches.runs.trained if name == "fine_tune_together" and seed == 1]
+    finalists = content["stages"]["teacher"]["finalists"]
+    assert {*rates} == {finalist["values"][RATE] for finalist in finalists.values()}
+    assert {name for name, *_ in searches.runs.trained} == {"fine_tune_together", "distill_together"}
+    assert content["values"][RATE] in rates
+
+
+def test_the_rows_that_choose_are_not_the_test_rows_of_any_task(searches, tmp_path):
+    pytest.importorskip("plugins.many_tasks", reason="a plug-in has such jobs")
+    write_checkpoint(tmp_path)
+    start = CHECKPOINT + "[tasks.mood.examples]\nvalidation = 'a.tsv'\ntest = 'a.tsv'\ntrain = 'moods.tsv'\n"
+    with pytest.raises(InputError, match=r"^tasks\.mood\.examples\.validation must not be the test rows"):
+        searches.tune("", start=start)
 
 
 def test_no_training_begins_twice_and_the_start_does_not_count(searches):
