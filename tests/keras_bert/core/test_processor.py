@@ -22,6 +22,9 @@ def info(tmp_path, monkeypatch):
     ("expected", "precision"),
     [
         (X86.format("avx512f avx512_bf16", "avx512f avx512_bf16"), "bfloat16"),
+        ("vendor_id\t: AuthenticAMD\n" + X86.format("avx512_bf16", "avx512_bf16"), "bfloat16"),
+        ("vendor_id\t: GenuineIntel\n" + X86.format("avx512_bf16", "avx512_bf16"), "float32"),
+        ("vendor_id\t: GenuineIntel\n" + X86.format("avx512_bf16 amx_bf16", "avx512_bf16 amx_bf16"), "bfloat16"),
         (X86.format("avx2 amx_bf16 amx_tile", "avx2 amx_bf16 amx_tile"), "bfloat16"),
         (X86.format("avx2 fma", "avx2 fma"), "float32"),
         (X86.format("avx512f avx512_bf16_not", "avx512f"), "float32"),
