@@ -109,7 +109,13 @@ class TeacherCapability(Capability[VectorTeacher]):
             teacher = append_name(node, "teacher", task).output(Model)
         source = table.source() if table.texts else None
         node = embed_texts(
-            vocabulary=start.vocabulary, examples=rows, source=source, teacher=teacher, release=table.release
+            vocabulary=start.vocabulary,
+            examples=rows,
+            source=source,
+            teacher=teacher,
+            release=table.release,
+            sentences=table.sentences,
+            with_rows=table.rows and bool(table.texts),
         )
         taught = append_name(node, task).output(TaughtVectors)
         return start._replace(taught=Taught(first, taught, teacher))

@@ -64,6 +64,10 @@ class VectorTeacher:
         vector_file: instead of `vectors`, an `.npy` file with a vector for each row of `texts` (rows, width).
         space: in place of `path`: a version that was pushed earlier, as `runs/pushed/NAME/3`. The student is trained
             into its space, so that its queries find documents that the version embedded.
+        rows: whether the texts of the training rows, such as the queries of users, are learnt beside `texts`.
+        sentences: the most sentences of each text that the student learns as further texts, at even distances. Queries
+            are as short as sentences, which lengthen a training little. 0 for whole texts alone, and beside vectors
+            that another program made.
         sizes: further students that learn the same vectors, such as a static table beside encoders of some layers.
         min_share: the least score of the shipped file's queries on the teacher's documents, as a share of the teacher's
             score, in the metric of the task; a file below it is not pushed. 0 for no limit.
@@ -75,6 +79,8 @@ class VectorTeacher:
     vectors: str = ""
     vector_file: str = ""
     space: str = ""
+    rows: bool = False
+    sentences: pydantic.NonNegativeInt = 0
     sizes: tuple[Size, ...] = ()
     min_share: Share = 0.0
 
@@ -89,6 +95,10 @@ class VectorTeacher:
         others = self.path or self.vectors or self.vector_file
         rule = "be left out beside path, vectors and vector_file, as the vectors of one teacher are learnt"
         check("teacher", "space", not (self.space and others), rule, self.space)
+        for field in ("rows", "sentences"):
+            value = getattr(self, field)
+            rule = "be left out where another program made the vectors, as further texts have none"
+            check("teacher", field, not (value and self.has_vectors), rule, value)
         rule = "be left out where another program made the vectors, as it embeds no documents"
         check("teacher", "sizes", not (self.sizes and self.has_vectors), rule, [size.name for size in self.sizes])
         rule = "be 0 where another program made the vectors, as it embeds no documents"

@@ -14,6 +14,7 @@ from components.examples.registry import read_rows
 from components.examples.texts import encode_rows
 from components.sources.retrieval import QueryRow
 from components.sources.text import line_digest
+from components.text.sentences import split_sentences
 from components.training.model_folder import read_model, write_model
 from components.training.tuning import HeadSettings, build_task
 from keras_bert.options.data import Prompts
@@ -75,6 +76,8 @@ def embed_texts(
     source: VectorTexts | None = None,
     teacher: Input[Model] | None = None,
     release: Release | None = None,
+    sentences: int = 0,
+    with_rows: bool = False,
 ) -> None:
     """Tokenizes texts for students, and computes a teacher's vectors of them once, for all seeds and epochs.
 
@@ -87,6 +90,8 @@ def embed_texts(
         source: the texts; None for those of the rows.
         teacher: the model that computes the vectors; None where the source has vectors.
         release: instead of it, a version that was pushed.
+        sentences: the most sentences of a passage that are further texts of its split.
+        with_rows: whether the texts of the rows are learnt beside those of the source.
 
     Raises:
         InputError: a vector or a text cannot be used, or there are fewer than two texts.
@@ -100,6 +105,10 @@ def embed_texts(
     model: Any = release.load() if release is not None else None if teacher is None else read_model(teacher)
     given = None if source is None else source.read()
     splits = _split_rows(examples) if given is None else hold_out(given.texts)
+    for split, chosen in _split_rows(examples).items() if with_rows else ():
+        whole = {text for _, text, _ in splits[split]}
+        splits[split] += [row for row in chosen if row[1] not in whole]
+    splits = {split: [*chosen, *spread_sentences(chosen, sentences)] for split, chosen in splits.items()}
     encoding = Encoding(load_tokenizer(vocabulary.path), (), content["max_length"], 0, 0)
     counts, cut, width = dict[str, int](), dict[str, float](), 0
     done, total = 0, sum(map(len, splits.values()))
@@ -154,6 +163,18 @@ def hold_out(texts: list[str]) -> dict[str, list[_Text]]:
     for number, text in enumerate(texts):
         splits["validation" if line_digest(text) <= last else "train"].append((number, text, "passage"))
     return splits
+
+
+def spread_sentences(texts: Sequence[_Text], most: int) -> list[_Text]:
+    """At most so many sentences of each passage of several, at even distances; none that is a text itself."""
+    chosen = dict[str, None]()
+    for _, text, prompt in texts if most else ():
+        parts = split_sentences(text)
+        if prompt == "passage" and len(parts) > 1:
+            places = np.linspace(0, len(parts) - 1, min(most, len(parts))).round().astype(int)
+            chosen.update(dict.fromkeys(parts[place] for place in places))
+    whole = {text for _, text, _ in texts}
+    return [(-1, text, "passage") for text in chosen if text not in whole]
 
 
 def _embed(model: Any, texts: Sequence[_Text], vectors: Array | None) -> Iterator[tuple[Sequence[_Text], Array]]:

@@ -12,6 +12,7 @@ import keras_bert
 from components.artifacts.standard import Model, Vocabulary
 from components.distill import distill
 from components.dsl.errors import InputError
+from components.examples.registry import read_rows
 from components.prune import prune
 from components.quantize import quantize
 from components.training.model_folder import read_model
@@ -29,7 +30,7 @@ from pipeline.pipelines import build_pipeline, wire_start
 from plugins.search.steps import StudentWiring
 from plugins.vectors.capability import TeacherCapability
 from plugins.vectors.settings import VectorTeacher
-from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts
+from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts, hold_out, spread_sentences
 from tests.components import tuning_job
 from tests.components.tuning_job import QUANTIZATION, WORDS, table
 
@@ -104,6 +105,43 @@ def test_texts_of_rows_keep_their_split_and_get_the_vectors_of_the_teacher(start
             for batch in batches:
                 expected = teacher.network()({spec.name: batch[spec.name] for spec in teacher.network().inputs})
                 np.testing.assert_allclose(batch["teacher_answers"], expected, atol=1e-5)
+
+
+def test_sentences_are_further_texts_of_the_split_of_their_text(start, tmp_path):
+    texts = [f"{line}. {' '.join(WORDS[:3])}. {line} {line}." for line in LINES]
+    (tmp_path / "texts.txt").write_text("\n".join([*texts, WORDS[0]]))
+    source = VectorTeacher(texts=str(tmp_path / "texts.txt")).source()
+    taught = TaughtVectors(tmp_path / "taught")
+    with tuning_job.eagerly():
+        embed_texts.run(**start, taught=taught, source=source, sentences=3)
+    # The second sentence of all texts is the same one, which each split has once; the last text has one sentence.
+    held_out = taught.features()["counts"]["validation"]
+    assert held_out == 4, "a text and its three sentences"
+    assert taught.features()["counts"]["train"] == len(LINES) + 1 - 1 + 2 * (len(LINES) - 1) + 1
+
+
+def test_texts_of_rows_are_learnt_beside_others(start, tmp_path):
+    alone, both = TaughtVectors(tmp_path / "alone"), TaughtVectors(tmp_path / "both")
+    rows = read_rows(start["examples"], "train")
+    (tmp_path / "texts.txt").write_text("\n".join([*LINES, rows[0].text]))
+    source = VectorTeacher(texts=str(tmp_path / "texts.txt")).source()
+    with tuning_job.eagerly():
+        embed_texts.run(**start, taught=alone, source=source)
+        embed_texts.run(**start, taught=both, source=source, with_rows=True)
+    of_rows = {text for row in rows for text in (row.text, row.second_text)}
+    held_out = {text for _, text, _ in hold_out([*LINES, rows[0].text])["validation"]}
+    counts = [taught.features()["counts"]["train"] for taught in (alone, both)]
+    assert counts[1] - counts[0] == len(of_rows - ({*LINES, rows[0].text} - held_out))
+
+
+def test_sentences_are_spread_over_a_passage():
+    passage = "One is here. Two is here. Three is here. Four is here. Five is here."
+    taught = [(0, passage, "passage"), (1, "Five is here.", "passage"), (2, "Is it? It is.", "query")]
+    assert spread_sentences(taught, 0) == []
+    assert [text for _, text, _ in spread_sentences(taught, 3)] == ["One is here.", "Three is here."]
+    assert [text for _, text, _ in spread_sentences(taught, 9)] == [
+        f"{n} is here." for n in ("One", "Two", "Three", "Four")
+    ]
 
 
 def write_tables(folder, vectors):
@@ -292,6 +330,8 @@ def test_refuses_sizes_that_no_step_could_make(job, size, more, message):
         ({"distillation": {"hard_weight": 0.1}}, "distillation.hard_weight must be left out with [teacher], as texts"),
         ({"distillation": {"vectors": 1.0}}, "distillation must have no imitation losses with [teacher]"),
         ({"contrast": {}}, "contrast must be left out with [teacher], whose vectors are all that"),
+        ({"teacher": {"texts": "x.tsv", "vectors": "v", "sentences": 2}}, "teacher.sentences must be left out where"),
+        ({"teacher": {"texts": "x.tsv", "vectors": "v", "rows": True}}, "teacher.rows must be left out where another"),
         ({"examples": {"train": "x.tsv"}}, "teacher is only allowed for embedding and retrieval, got it for"),
     ],
 )
