@@ -140,7 +140,9 @@ def evaluate(
     scored_models = call_beside(score_models) if is_beside else score_models
     scored = scorer.score_seeds(f"{shipped} on validation rows", candidates[shipped], validation)
     seed_metrics = [seed.scores.metrics for seed in scored]
-    kept = max(range(len(scored)), key=lambda seed: seed_metrics[seed][metric])
+    best_seed = max(range(len(scored)), key=lambda seed: seed_metrics[seed][metric])
+    measured_further = [artifact.read() for artifact in further or ()]
+    kept = next((rows.kept for rows in measured_further if rows.kept is not None), best_seed)
     file = candidates[shipped][kept]
     calibration: dict[str, Any] | None = None
     if calibrated:
@@ -158,7 +160,6 @@ def evaluate(
     column, reason = scorer.score_column(test)
     if column:
         models[COLUMN] = MeasuredModel(_spread(column))
-    left_out = {**rivals.left_out, **({COLUMN: reason} if reason else {})}
     for name in starts:
         models[name] = MeasuredModel(_spread(rivals.scored[name]), baseline=name in (FROZEN, UNTRAINED))
     timed_rows = read_timed_rows(examples)
@@ -177,7 +178,6 @@ def evaluate(
     previous_scores, not_compared = scorer.score_previous(previous, test)
     if previous_scores:
         models[PREVIOUS] = MeasuredModel(_spread(previous_scores))
-    measured_further = [artifact.read() for artifact in further or ()]
     models |= {name: model for rows in measured_further for name, model in rows.models.items()}
     compare = _make_comparison(scorer, test, scores | {PREVIOUS: previous_scores, COLUMN: column} | rivals.scored)
     differences = _compare_with_references(compare, models, shipped, metric)
@@ -217,13 +217,12 @@ def evaluate(
         confusion=best.scores.confusion,
         calibration=calibration,
         warnings=judge(models).warnings,
-        left_out=left_out,
+        left_out={**rivals.left_out, **({COLUMN: reason} if reason else {})},
         slices=slices,
     )
     metrics = count_records(metrics, {name: candidates[name][kept].file for name in files})
     decision = judge(metrics.models)
-    if not_compared:
-        decision = decision._replace(reasons=[*decision.reasons, not_compared])
+    decision = decision._replace(reasons=[*decision.reasons, *([not_compared] if not_compared else [])])
     if not decision.blessed:
         of_rules = {rule: cause for rows in measured_further for rule, cause in rows.causes.items()}
         causes = [*dict.fromkeys(of_rules.values())]

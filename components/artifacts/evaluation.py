@@ -171,12 +171,13 @@ def _spreads_from_json(content: Mapping[str, Any]) -> dict[str, SeedScores]:
 class FurtherRows(NamedTuple):
     """Rows that a capability adds to the table of models, and what it requires of them: (holds, rule) each.
 
-    `causes`: a rule that does not hold -> its likely cause, if that is neither a stage nor a training.
+    `causes`: a rule that does not hold -> its likely cause, unless a stage or a training is; `kept`: the seed to push.
     """
 
     models: Mapping[str, MeasuredModel]
     verdicts: Sequence[tuple[bool, str]] = ()
     causes: Mapping[str, str] = {}
+    kept: int | None = None
 
 
 class FurtherModels(Artifact):
@@ -191,7 +192,7 @@ class FurtherModels(Artifact):
         """The rows."""
         content = self.read_json("rows.json")
         models = {name: MeasuredModel.from_json(model) for name, model in content["models"].items()}
-        return FurtherRows(models, [(holds, rule) for holds, rule in content["verdicts"]], content["causes"])
+        return FurtherRows(**{**content, "models": models, "verdicts": [*map(tuple, content["verdicts"])]})
 
 
 class Evaluation(Artifact):

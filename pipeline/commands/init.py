@@ -78,9 +78,9 @@ def init_command(options: SimpleNamespace, console: Console) -> int:
     if job is None:
         if len(options.rows) > 1:
             raise InputError(f"ROWS must be one table, or NAME=ROWS for each task, got {' '.join(options.rows)}")
-        train = RowsPath().convert(options.rows[0], None, None)
         choices = (options.validation, options.test, options.task, options.text, options.label, options.second)
-        job = draft_job(DraftRequest(train, *choices), checkpoint, options.name)
+        request = DraftRequest(RowsPath().convert(options.rows[0], None, None), *choices)
+        job = draft_job(request, checkpoint, options.name)
     file = options.out or Path.cwd() / f"{job.name}.toml"
     title = f"A proposal for {', '.join(options.rows)}, by `{PROGRAM} init`. Every value may be changed."
     warnings = write_job_file(job, file, title, overwrite=options.overwrite)

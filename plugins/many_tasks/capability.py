@@ -26,6 +26,7 @@ Tables = dict[str, TaskTable]
 # The tables and keys of a job that all tasks share.
 _SHARED = [
     "name",
+    "seeds",
     "max_length",
     "stride",
     "max_query_length",
@@ -141,6 +142,8 @@ def _check_shared(table: Tables, settings: Settings) -> None:
     sharing: Sharing | None = getattr(settings, "sharing", None)
     if sharing is not None and sharing.teachers == "single" and settings.student is None:
         raise InputError("sharing.teachers must be 'joint' without [student], which alone learns from single teachers")
+    if settings.distillation.teachers != "own":
+        raise InputError("distillation.teachers must be 'own' with [tasks], as each seed has students of its own")
     if settings.distillation.is_on:
         raise InputError("distillation must have no imitation losses with [tasks]; they are for jobs of one task")
     others = [name for name in settings.export.runtimes if name not in _RUNTIMES]

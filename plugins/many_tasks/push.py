@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 @component(libraries=("ai-edge-litert", "onnx", "onnxruntime", "tokenizers"))
 def push_together(
-    edge: Input[EdgeModel],
+    edges: Input[list[EdgeModel]],
     evaluations: Input[list[Evaluation]],
     blessings: Input[list[Blessing]],
     examples: Input[list[TaskExamples]],
@@ -55,6 +55,8 @@ def push_together(
         logger.warning("%s, which is not required, misses its limits: %s", task, reason)
     target = Path(root, folder).absolute()
     tables = {name: evaluation.read_json(METRICS_FILE) for name, evaluation in zip(names, evaluations, strict=True)}
+    # The evaluations of all tasks keep the files of one seed.
+    edge = edges[evaluations[0].read().kept]
     parts: dict[str, Sequence[Artifact]] = {"evaluation": evaluations, "examples": examples}
     made_of = {"edge_model": edge.fingerprint()} | {
         f"{kind} of {name}": artifact.fingerprint()

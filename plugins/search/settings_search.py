@@ -25,7 +25,7 @@ from plugins.search.capability import search_settings
 from plugins.search.results import Finalist, SettingsResult, SettingWorth, StageResult, Winner
 from plugins.search.runs import SearchRuns
 from plugins.search.space import POOLING, Dimension, SearchStage, apply_values, find_space
-from plugins.search.steps import is_joint, search_pipeline, start_pipeline, wire_trial
+from plugins.search.steps import search_pipeline, start_pipeline, wire_trial
 from plugins.search.study import OpenTrial, Sampler, Study, find_levels, storage_errors_as_input_errors
 from plugins.search.tables import BASELINE, describe_count, describe_finalist, describe_values
 from plugins.search.trial import TrialObserver, validation_values
@@ -49,10 +49,8 @@ class SettingsSearch:
         observer: Observer,
     ) -> None:
         self.tables, self.budget, self.sampler, self.root, self.observer = tables, budget, sampler, root, observer
-        # Each training needs as many seeds, whatever the job has; one of several tasks has no setting for them.
-        self.settings = make_settings(tables)
-        if not is_joint(self.settings):
-            self.settings = make_settings({**tables, "seeds": budget.seeds})
+        # Each training needs as many seeds, whatever the job has.
+        self.settings = make_settings({**tables, "seeds": budget.seeds})
         for name, job in split_job(self.settings).items():
             validation, test = (getattr(job.examples, split, None) for split in ("validation", "test"))
             if validation is not None and validation == test:
@@ -68,7 +66,7 @@ class SettingsSearch:
         """Runs the search and returns what it found."""
         settings, stages, values = self.settings, dict[SearchStage, StageResult](), dict[str, Any]()
         self.runs.exclude(start_pipeline(settings))
-        for seed in range(0 if "teacher" in self.space else self.budget.seeds):
+        for seed in range(0 if "teacher" in self.space else settings.seeds):
             self.runs.exclude(search_pipeline(settings, [wire_trial(settings, seed, ()).model]))
         with self.runs.locked(), storage_errors_as_input_errors(self.root, self.runs.folder):
             for shares, stage in zip(range(len(self.space), 0, -1), self.space, strict=True):

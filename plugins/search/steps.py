@@ -111,7 +111,8 @@ def wire_trial(settings: Settings, seed: int, stages: Sequence[Stage], later: Se
     chain: Chain | JointChain
     if is_joint(settings):
         chain = JointChain(settings, seed)
-        begin, score = chain.start, chain.score
+        # A student may learn from a teacher of each task.
+        begin, score = [*chain.start, *(sources_of(chain.model(stages).node) if stages else [])], chain.score
     else:
         start, rows = wire_start(settings)
         chain, begin = Chain(settings, start, rows, seed), [start.model, rows]

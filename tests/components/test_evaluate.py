@@ -243,6 +243,17 @@ def test_a_capability_names_the_cause_of_its_refusal(tmp_path, line, monkeypatch
     assert decision["causes"] == causes
 
 
+def test_a_capability_chooses_the_seed(tmp_path, line):
+    artifacts, rows = line("classification"), FurtherModels(tmp_path / "rows")
+    rows.path.mkdir()
+    rows.write(FurtherRows({}, kept=0))
+    rows.seal({})
+    seeds = [artifacts.lopsided, artifacts.teacher]
+    evaluation, _ = run(tmp_path, artifacts, teachers=seeds, further=[rows], baselines=False)
+    assert evaluation["kept"] == 0
+    assert evaluation["validation"]["accuracy"]["seeds"][1] > evaluation["validation"]["accuracy"]["seeds"][0]
+
+
 def test_questions_that_were_left_out_of_training_are_warned_of(tmp_path, line, monkeypatch):
     artifacts = line("question_answering")
     description = {**read_features(artifacts.examples.path), "left_out": {"train": 2, "validation": 0, "test": 1}}

@@ -39,7 +39,10 @@ def test_a_job_of_two_tasks_passes_and_warns_by_task(folder):
             JOB + "[evaluation]\nmin_score = 50\n",
             "evaluation must be left out with [tasks]; set it in the tables of tasks, as tasks.mood.evaluation",
         ),
-        ("seeds = 2\n" + JOB, "seeds must be left out with [tasks], as it is for jobs of one task"),
+        (
+            JOB + STUDENT + "[distillation]\nteachers = 'seeds'\n",
+            "distillation.teachers must be 'own' with [tasks], as each seed has students of its own",
+        ),
         (
             JOB + "[adaptation]\nkind = 'lora'\n",
             "adaptation must be left out with [tasks], as it is for jobs of one task",
@@ -187,6 +190,20 @@ def test_each_task_may_have_a_teacher_and_a_model_of_its_own(folder):
     assert "fine_tune_together" not in steps["evaluate-names"]
     assert "measure_single-names" not in steps
     assert sources_of(distilled)
+
+
+def test_each_seed_has_its_models_and_one_is_kept_for_all_tasks(folder):
+    text = "seeds = 2\n" + COMPLETE + "[tasks.mood]\ncompare_single = true\n[sharing]\nteachers = 'single'\n"
+    pipeline = wire(folder, text)
+    steps, given = reads(pipeline), values(pipeline)
+    rows = {"ingest_examples-mood", "ingest_examples-names"}
+    assert steps["distill_together-1"] == {"fine_tune_together-1", "fine_tune-mood-1", "fine_tune-names-1", *rows}
+    seeds = [given[f"fine_tune_together-{seed}"]["fine_tuning"].seed for seed in range(2)]
+    assert seeds == [given["fine_tune-mood-0"]["fine_tuning"].seed, seeds[0] + 1]
+    assert steps["keep_seed"] == {"export_together-0", "export_together-1", *rows}
+    assert {"keep_seed", "export_together-0", "export_together-1"} <= steps["evaluate-mood"] & steps["evaluate-names"]
+    assert steps["measure_single-mood"] == {"export_model-mood-0", "export_together-0", "ingest_examples-mood"}
+    assert {"export_together-0", "export_together-1"} < steps["push_together"]
 
 
 def test_other_rows_of_a_task_repeat_no_rows_of_the_others(folder):

@@ -35,6 +35,7 @@ from keras_bert.training.step import TrainingStep
 from keras_bert.training.trainer import Trainer
 from pipeline.views.description import read_description
 from plugins.many_tasks.export_together import export_together
+from plugins.many_tasks.keep_seed import keep_seed
 from plugins.many_tasks.measure_single import measure_single
 from plugins.many_tasks.push import push_together
 from plugins.many_tasks.steps import distill_together, fine_tune_together, prune_together, quantize_together
@@ -120,7 +121,7 @@ def push(job, folder, *, blessed=(True, True), optional=()):
         blessings.append(blessing)
     pushed = Pushed(folder / "pushed-artifact")
     push_together.run(
-        edge=job.edge,
+        edges=[job.edge],
         evaluations=[evaluation for evaluation, _ in job.scores.values()],
         blessings=blessings,
         pushed=pushed,
@@ -338,3 +339,19 @@ def test_a_search_scores_all_tasks_as_the_file_answers(job, tmp_path):
     scores = [job.scores[name][0].read().validation for name in KINDS]
     assert score == pytest.approx((scores[0]["accuracy"].mean + scores[1]["spearman"].mean) / 2, abs=0.02)
     assert rows == sum(len(read_rows(examples, "validation")) for examples in job.examples)
+
+
+def test_all_tasks_keep_the_seed_with_the_best_mean(job, tmp_path):
+    edges = {}
+    for name, model in (("teacher", job.teacher), ("pruned", job.pruned)):
+        edges[name] = EdgeModel(tmp_path / name)
+        export_together.run(model=model, edge=edges[name], export=Export(lengths=(), runtimes=("onnx",)), **job.rows)
+    chosen, means = [], []
+    for order in (["teacher", "pruned"], ["pruned", "teacher"]):
+        kept = FurtherModels(tmp_path / "-".join(order))
+        kept.path.mkdir()
+        keep_seed.run(edges=[edges[name] for name in order], metrics=("accuracy", ""), rows=kept, **job.rows)
+        chosen.append(order[kept.read().kept])
+        means.append(dict(zip(order, kept.counts.values(), strict=True)))
+    assert means[0] == pytest.approx(means[1])
+    assert chosen == [max(means[0], key=means[0].get)] * 2
