@@ -108,7 +108,7 @@ def test_rows_have_the_scores_of_the_emulated_file(tmp_path, emulator):
         further = FurtherModels(tmp_path / f"{name}-rows")
         with tuning_job.eagerly():
             measure_processors.run(**given, further=further, processors=("haswell",), max_export_loss=100.0)
-        table, verdicts, causes = further.read()
+        table, verdicts, causes, _ = further.read()
         assert list(table) == ["model.onnx on haswell, 3 rows"]
         answers = scoring.answer(load_exported((file or edge.file("model.onnx")).parent), rows)
         expected = scoring.score(rows, answers, ["animal", "plant"]).metrics

@@ -52,7 +52,7 @@ def measure(models, folder, students, **options):
 def test_row_has_the_scores_of_a_search_with_the_vectors_of_both_models(models, tmp_path):
     rows = read_rows(models["examples"], "test")
     teacher, other = read_model(models["teacher"]), read_model(models["other"])
-    table, verdicts, _ = measure(models, tmp_path, [models["teacher"], models["other"]]).read()
+    table, verdicts, *_ = measure(models, tmp_path, [models["teacher"], models["other"]]).read()
     assert (list(table), verdicts) == ([ROW], [])
     if models["examples"].features()["task"] == "embedding":
         pairs = zip(other.predict([r.text for r in rows]), teacher.predict([r.second_text for r in rows]), strict=True)
@@ -106,7 +106,7 @@ def test_a_ladder_has_a_row_for_each_pair_and_limits_by_pair(models, tmp_path):
     task.save_settings(edge.path)
     edge.seal({})
     given = {"sizes": [edge], "names": ("tiny",), "limits": {"tiny": {"student": 0.9, "tiny": 1.0}}}
-    table, verdicts, _ = measure(models, tmp_path, [models["teacher"]], **given).read()
+    table, verdicts, *_ = measure(models, tmp_path, [models["teacher"]], **given).read()
     assert list(table) == [
         "teacher, on the documents of student",
         "teacher, on the documents of tiny",
