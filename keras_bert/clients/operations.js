@@ -423,6 +423,7 @@ export const OPERATIONS = {
   0: ["ADD", ADD],
   2: ["CONCATENATION", concatenate, (table) => ({ axis: table.int(0) })],
   6: ["DEQUANTIZE", same],
+  8: ["FLOOR", elementwise(Math.floor)],
   9: ["FULLY_CONNECTED", fullyConnected, (table) => ({ activation: table.byte(0) })],
   18: ["MUL", MUL],
   19: ["RELU", elementwise((value) => Math.max(value, 0))],

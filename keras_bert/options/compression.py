@@ -75,6 +75,10 @@ class Student:
         """A student before its training, which has no layers of the teacher; None for an encoder of these sizes."""
         return None
 
+    def finished(self, student: Any) -> Any:
+        """The student after its training, which a kind of its own may store in other numbers."""
+        return student
+
     def _sizes(self) -> dict[str, Any]:
         """The fields that are set, except `layers`."""
         return {name: value for name, value in vars(self).items() if value is not None and name != "layers"}

@@ -16,7 +16,7 @@ from keras_bert.models.encoder import config_of
 from keras_bert.options.data import NAMED_TOKENS, TOKEN_KEYS
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.subwords import SubwordTokenizer
-from plugins.static.models import build_static
+from plugins.static.models import build_static, token_vectors
 from plugins.static.settings import Static
 
 TENSORS_FILE, TOKENIZER_FILE, CONFIG_FILE = "model.safetensors", "tokenizer.json", "config.json"
@@ -125,7 +125,7 @@ def write_static(task: Embedding, folder: str | Path, form: Format = "sentence_t
         raise ValueError(
             f"write_static needs a static model with a mean and linear layers, got {task.model.name} {head}"
         )
-    table = np.asarray(task.model.get_layer("token_embedding").matrix())
+    table = token_vectors(task)
     weights = np.array(task.model.get_layer("block_0").token_weights)
     layers: list[Dense] = task.model.get_layer("projections").dense if dense else []
     for layer in layers:

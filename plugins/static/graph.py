@@ -28,8 +28,12 @@ class StaticBlock(TransformerBlock):
             name="token_weights", shape=(self.config.vocabulary_size,), initializer="ones", autocast=False
         )
 
+    def compute_output_shape(self, states_shape: Any, *further: Any) -> Any:
+        """The shape of the states, which packed ones do not have yet."""
+        return (*states_shape[:-1], self.config.hidden_size)
+
     def call(self, states: Tensor, token_ids: Tensor, padding_mask: Tensor, training: bool = False) -> Tensor:
-        """States (batch, length, hidden), ids and mask (batch, length) -> states."""
+        """States (batch, length, hidden, or half of it), ids and mask (batch, length) -> (batch, length, hidden)."""
         counted = mask = ops.cast(padding_mask, "float32")
         assert isinstance(self.config.variant, Static)
         for token in self.config.variant.ignored:
@@ -37,14 +41,27 @@ class StaticBlock(TransformerBlock):
         count = ops.sum(counted, axis=1, keepdims=True)
         scale = counted * ops.sum(mask, axis=1, keepdims=True) / ops.maximum(count, 1.0)
         weights = ops.take(ops.convert_to_tensor(self.token_weights), token_ids, axis=0) * scale
+        states = unpack(states) if self.config.variant.packed else states
         is_empty = ops.cast(ops.equal(count, 0.0), states.dtype)
         return states * ops.cast(weights, states.dtype)[..., None] + is_empty[..., None]
 
 
+def unpack(packed: Tensor) -> Tensor:
+    """Bytes from -128 to 127 (..., columns / 2) -> the numbers of four bits in them (..., columns), from -8 to 7."""
+    numbers = ops.cast(packed, "float32") + 128.0
+    # Half a step keeps a byte that an interpreter gives a little below its value.
+    first = ops.floor((numbers + 0.5) / 16.0)
+    return ops.cast(ops.concatenate([first - 8.0, numbers - 16.0 * first - 8.0], axis=-1), packed.dtype)
+
+
 def static_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
     """Inputs by name, each int32 (batch, length) -> states (batch, length, hidden)."""
+    assert isinstance(config.variant, Static)
+    # Bytes of two numbers have no gradient.
+    packed = config.variant.packed
+    columns = config.hidden_size // 2 if packed else config.hidden_size
     tokens = TokenEmbedding(
-        config.vocabulary_size, config.hidden_size, config.initializer_range, name="token_embedding"
+        config.vocabulary_size, columns, config.initializer_range, name="token_embedding", trainable=not packed
     )
     ids = inputs["token_ids"]
     return StaticBlock(config, name="block_0")(tokens(ids), ids, inputs["padding_mask"])

@@ -1,7 +1,7 @@
 """Static models as embeddings, and how they learn a teacher's vectors."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -10,12 +10,13 @@ from keras_bert.core.checks import check
 from keras_bert.core.config import EncoderConfig
 from keras_bert.data.schemas import TEACHER_ANSWERS, TEXT
 from keras_bert.in_memory.compress import distill
-from keras_bert.models.encoder import build_encoder
+from keras_bert.models.encoder import build_encoder, config_of
 from keras_bert.recipes.train import BatchedRows
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.base import BaseTokenizer
 from keras_bert.training.trainer import validation_rows
+from plugins.static.graph import unpack
 from plugins.static.settings import Static, StaticStudent
 
 Array = np.ndarray[Any, Any]
@@ -39,6 +40,7 @@ def build_static(
     ignored: Sequence[int] | None = None,
     max_length: int = 512,
     kind: type[Embedding] = Embedding,
+    packed: bool = False,
     **settings: Any,
 ) -> Embedding:
     """An embedding whose vectors are means of token vectors.
@@ -50,6 +52,7 @@ def build_static(
         ignored: the ids that have no part in the mean; None for all special tokens but the unknown one.
         max_length: the most tokens of a text, with the two special tokens around it.
         kind: the class of the task.
+        packed: whether the table is one of `pack_static`.
         settings: arguments of `kind.build`, such as `normalize`, which is True by default, and `projections`.
 
     Raises:
@@ -63,14 +66,14 @@ def build_static(
         ignored = [number for number in tokenizer.special_ids if number != tokenizer.unknown_id]
     config = EncoderConfig(
         num_layers=1,
-        hidden_size=table.shape[1],
+        hidden_size=table.shape[1] * (1 + packed),
         num_heads=1,
         intermediate_size=1,
         vocabulary_size=rows,
         max_length=POSITIONS,
         num_segments=0,
         dropout=0.0,
-        variant=Static(ignored=tuple(sorted(map(int, ignored)))),
+        variant=Static(ignored=tuple(sorted(map(int, ignored))), packed=packed),
     )
     encoder = build_encoder(config, pooler=False)
     encoder.get_layer("token_embedding").set_weights([table])
@@ -79,7 +82,13 @@ def build_static(
 
 
 def distill_static(
-    teacher: Embedding, texts: Sequence[str], *, width: int | None = None, vectors: Any = None, **training: Any
+    teacher: Embedding,
+    texts: Sequence[str],
+    *,
+    width: int | None = None,
+    bits: Literal[4] | None = None,
+    vectors: Any = None,
+    **training: Any,
 ) -> Embedding:
     """A static model that learns a teacher's vectors of texts: `keras_bert.distill` with a `StaticStudent`.
 
@@ -88,13 +97,14 @@ def distill_static(
             and the token embeddings are read.
         texts: texts without labels; they get the teacher's prompt of passages.
         width: see `StaticStudent`.
+        bits: see `StaticStudent`.
         vectors: see `keras_bert.distill`.
         training: `verbose`, and settings of `Training`; by default 3 epochs of batches of 32 at 1e-3.
 
     Raises:
         ValueError: a vector or a setting is not valid, or the width is above that of the vectors.
     """
-    task = distill(teacher, texts, student=StaticStudent(width=width), vectors=vectors, **training)
+    task = distill(teacher, texts, student=StaticStudent(width=width, bits=bits), vectors=vectors, **training)
     assert isinstance(task, Embedding)
     return task
 
@@ -139,6 +149,41 @@ def start_static(teacher: Task, rows: BatchedRows, width: int | None) -> Embeddi
     settings = {**teacher.settings(), "kind": type(teacher)}
     task = build_static((table @ axes).astype("float32"), teacher.tokenizer, weights=weights, **settings)
     return task.projected(axes.T.astype("float32")) if width < full else task
+
+
+def pack_static(task: Embedding) -> Embedding:
+    """The static model with token vectors of four bits: whole numbers from -7 to 7 with a step a token.
+
+    Two of them are a byte, and steps become part of the token weights. The bytes are not trained; their table has the
+    bytes -128 and 127 in rows of ignored tokens, so that a grid of eight bits over its range has steps of 1.
+    """
+    variant, head = config_of(task.model).variant, task.head()
+    assert isinstance(variant, Static)
+    table, weights = token_vectors(task), np.asarray(task.model.get_layer("block_0").token_weights)
+    steps = np.maximum(np.abs(table).max(axis=1), 1e-12) / 7
+    numbers = np.rint(table / steps[:, None]) + 8
+    half = table.shape[1] // 2
+    packed = 16 * numbers[:, :half] + numbers[:, half:] - 128
+    packed[list(variant.ignored[:2]), 0] = -128, 127
+    made = build_static(
+        packed,
+        task.tokenizer,
+        weights=weights * steps,
+        ignored=variant.ignored,
+        packed=True,
+        kind=type(task),
+        **task.settings(),
+    )
+    for layer in task.model.get_layer("projections").dense if head.get("projections") else ():
+        made = made.projected(np.asarray(layer.kernel))
+    return made
+
+
+def token_vectors(task: Any) -> Array:
+    """The vectors of a static model's tokens (tokens, columns) without their weights, as whole numbers if packed."""
+    variant = config_of(task.model).variant
+    table = np.asarray(task.model.get_layer("token_embedding").matrix(), "float32")
+    return np.asarray(unpack(table)) if variant.packed else table
 
 
 def _regress(pieces: Array, sums: Array, counts: Array) -> Array:

@@ -18,10 +18,12 @@ class Static(Variant):
 
     Attributes:
         ignored: the ids of special tokens, which have no part in the mean.
+        packed: whether a number of the table is a byte with two numbers of a vector, see `pack_static`.
     """
 
     kind: Literal["static"] = "static"
     ignored: tuple[int, ...] = ()
+    packed: bool = False
 
     def check_shape(self, shape: EncoderShape) -> None:
         self._check_fixed(shape, num_layers=1, num_segments=0, embedding_size=None, shared_layers=False)
@@ -35,10 +37,13 @@ class StaticStudent(Student):
         kind: `static`.
         width: the width of the token vectors. Below the width of the teacher's vectors, the student has a dense layer
             to that width; None for the teacher's width.
+        bits: 4 for token vectors of whole numbers from -7 to 7 with a step a token, two of which are a byte of the int8
+            table that a quantization writes; None for 8.
     """
 
     kind: Literal["static"] = "static"
     width: pydantic.PositiveInt | None = None
+    bits: Literal[4] | None = None
 
     variant: ClassVar[str] = "static"
 
@@ -54,6 +59,8 @@ class StaticStudent(Student):
         for name in (field.name for field in dataclasses.fields(Student)):
             value = getattr(self, name)
             check("StaticStudent", name, value is None, "be left out where kind is 'static'", value)
+        if self.bits is not None and self.width is not None:
+            check("StaticStudent", "width", self.width % 2 == 0, "be even where bits is 4", self.width)
         return self
 
     def config(self, teacher: EncoderConfig, max_length: int) -> EncoderConfig:
@@ -71,6 +78,11 @@ class StaticStudent(Student):
                 "pruning must be left out where student.kind is 'static', as a text has few of its vectors; lower "
                 "student.width instead"
             )
+        if self.bits is not None and (settings.quantization is None or settings.quantization.recipe == "float16"):
+            raise InputError(
+                "quantization must be a table with a recipe of integers where student.bits is 4, as a table of floats "
+                "would be larger than without bits"
+            )
         if settings.quantization is not None and settings.quantization.float_layers:
             raise InputError("quantization.float_layers must be left out where student.kind is 'static'")
 
@@ -86,6 +98,17 @@ class StaticStudent(Student):
 
     def build(self, teacher: Any, rows: Any) -> Any:
         """See `start_static`."""
+        from keras_bert.models.encoder import config_of
         from plugins.static.models import start_static
 
-        return start_static(teacher, rows, self.width)
+        task = start_static(teacher, rows, self.width)
+        width = config_of(task.model).hidden_size
+        is_even = self.bits is None or width % 2 == 0
+        check("StaticStudent", "width", is_even, "be given, as an even number, where bits is 4", width)
+        return task
+
+    def finished(self, student: Any) -> Any:
+        """See `pack_static`."""
+        from plugins.static.models import pack_static
+
+        return student if self.bits is None else pack_static(student)

@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_bert.models.encoder import config_of
 from keras_bert.tasks.embedding import cosine_similarity
+from plugins.static.models import token_vectors
 from plugins.static.settings import Static
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +31,7 @@ class StaticTable(NamedTuple):
         """The numbers of a static model; a table on the grid of an int8 recipe stays, others get a scale a row."""
         variant = config_of(task.model).variant
         assert isinstance(variant, Static)
-        table = np.asarray(task.model.get_layer("token_embedding").matrix(), "float32")
+        table = token_vectors(task)
         weights = np.asarray(task.model.get_layer("block_0").token_weights)
         dense, dimension = task.head().get("projections", []), task.head().get("dimension")
         projection = None
@@ -41,7 +42,7 @@ class StaticTable(NamedTuple):
             table = table[:, :dimension]
         else:
             projection = projection[:, :dimension]
-        grid = _grid_of(task, table)
+        grid = (1.0, 0) if variant.packed else _grid_of(task, table)
         step, zero = grid or (np.maximum(np.abs(table).max(axis=1, keepdims=True), 1e-12) / 127, 0)
         integers = (np.rint(table / step) + zero).astype("int8")
         factors = (np.ravel(step) * weights).astype("float32")

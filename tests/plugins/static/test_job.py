@@ -37,8 +37,8 @@ TRAINING = {
 LINES = [f"{first} {second}" for first in WORDS[:8] for second in WORDS[4:8]]
 
 
-@pytest.mark.parametrize("width", [None, 4])
-def test_a_notebooks_static_student_and_a_jobs_are_equal_bit_for_bit(tmp_path, width):
+@pytest.mark.parametrize(("width", "bits"), [(None, None), (4, None), (4, 4)])
+def test_a_notebooks_static_student_and_a_jobs_are_equal_bit_for_bit(tmp_path, width, bits):
     tuning_job.write_checkpoint(tmp_path)
     vocabulary, teacher = Vocabulary(tmp_path / "vocabulary"), Model(tmp_path / "adopted")
     student, quantized, taught = (
@@ -52,13 +52,13 @@ def test_a_notebooks_static_student_and_a_jobs_are_equal_bit_for_bit(tmp_path, w
         adopt_model.run(pretrained=Model(tmp_path / "model"), examples=examples, model=teacher)
         source = VectorTeacher(texts=str(tmp_path / "texts.txt")).source()
         embed_texts.run(vocabulary=vocabulary, examples=examples, taught=taught, source=source, teacher=teacher)
-        shape, settings = StaticStudent(width=width), DistillationSettings(**TRAINING)
+        shape, settings = StaticStudent(width=width, bits=bits), DistillationSettings(**TRAINING)
         distill.run(teacher=teacher, examples=taught, student=student, shape=shape, distillation=settings)
         ours = read_model(student)
         assert isinstance(ours, Retrieval)
         held_out = next(text for text in LINES if text not in training_texts(ours, taught))
         texts = [text for text in LINES if text != held_out]
-        made = distill_static(read_model(teacher), texts, width=width, verbose=0, **TRAINING)
+        made = distill_static(read_model(teacher), texts, width=width, bits=bits, verbose=0, **TRAINING)
         assert_equal(made, ours)
         assert made.space == ours.space == read_model(teacher).space
         assert cosine(made.predict(texts), read_model(teacher).predict(texts)) > 0.9

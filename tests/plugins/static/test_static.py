@@ -1,6 +1,7 @@
 """Static models: equal to the means of their files, learnt from vectors, saved and exported."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from plugins.static.files import read_static, write_static
-from plugins.static.models import build_static, distill_static
+from plugins.static.models import build_static, distill_static, token_vectors
 from tests.keras_bert.recipes.test_texts import TEXTS, cosine, embedding
 
 pytestmark = pytest.mark.usefixtures("eager")
@@ -111,6 +112,38 @@ def test_static_model_learns_vectors_and_is_written_exported_and_searched(tmp_pa
     for name in ("static.tflite", "static.onnx"):
         task.export(tmp_path / name)
         np.testing.assert_allclose(keras_bert.load(tmp_path / name).predict(TEXTS), vectors, atol=1e-5)
+
+
+def test_vectors_of_four_bits_are_near_those_of_eight_and_half_as_large(tmp_path):
+    teacher = embedding()
+    options = {"batch_size": 8, "xla": "off", "verbose": 0, "epochs": 2, "width": 4}
+    whole, task = (distill_static(teacher, TEXTS, bits=bits, **options) for bits in (None, 4))
+    vectors = task.predict(TEXTS)
+    assert cosine(vectors, whole.predict(TEXTS)) > 0.98
+    table = np.asarray(task.model.get_layer("token_embedding").embeddings)
+    assert table.shape == (teacher.tokenizer.vocabulary_size, 2)
+    assert (table.min(), table.max()) == (-128, 127)
+    assert set(np.unique(token_vectors(task)[5:])) <= set(range(-7, 8))
+    task.save(tmp_path / "saved")
+    np.testing.assert_array_equal(keras_bert.load(tmp_path / "saved").predict(TEXTS), vectors)
+    write_static(task, tmp_path / "st")
+    np.testing.assert_allclose(read_static(tmp_path / "st").predict(TEXTS), vectors, atol=1e-6)
+    for recipe in ("dynamic_wi8", "mixed_wi8_ai8", "weights_wi4"):
+        quantized = keras_bert.load(tmp_path / "saved")
+        keras_bert.quantize(quantized, TEXTS, recipe=recipe, batch_size=8, xla="off", verbose=0, epochs=1)
+        kept = np.asarray(quantized.model.get_layer("token_embedding").embeddings)
+        np.testing.assert_array_equal(kept, table, err_msg="bytes are neither rounded nor trained")
+        expected = quantized.predict(TEXTS)
+        for name in ("static.tflite", "static.onnx"):
+            quantized.export(tmp_path / name)
+            assert cosine(keras_bert.load(tmp_path / name).predict(TEXTS), expected) > 0.99, (recipe, name)
+
+
+def test_refuses_an_odd_width_of_four_bits_before_a_training():
+    with pytest.raises(ValueError, match=re.escape("width must be even where bits is 4, got 5")):
+        distill_static(embedding(), TEXTS, bits=4, width=5)
+    with pytest.raises(ValueError, match=re.escape("width must be given, as an even number, where bits is 4, got 5")):
+        distill_static(embedding(), TEXTS, bits=4, vectors=np.ones((len(TEXTS), 5), "float32"))
 
 
 def test_token_weights_become_part_of_vectors_where_a_library_has_none(tmp_path):
