@@ -142,7 +142,7 @@ def start_static(teacher: Task, rows: BatchedRows, width: int | None) -> Embeddi
     full, mean = len(total), total / rows.count
     width = full if width is None else width
     check("StaticStudent", "width", width <= full, f"be at most {full}, the width of the vectors", width)
-    pieces: Any = np.asarray(teacher.encoder.get_layer("token_embedding").matrix(), "float64")
+    pieces: Any = token_vectors(teacher).astype("float64")
     table = _regress(pieces - pieces.mean(axis=0), sums - counts[:, None] * mean, counts) + _SHARE_OF_MEAN * mean
     weights = (_SMOOTHING / (_SMOOTHING + counts / max(1, counts.sum()))).astype("float32")
     axes = np.eye(full) if width == full else np.linalg.eigh(products)[1][:, -width:]
@@ -180,10 +180,10 @@ def pack_static(task: Embedding) -> Embedding:
 
 
 def token_vectors(task: Any) -> Array:
-    """The vectors of a static model's tokens (tokens, columns) without their weights, as whole numbers if packed."""
+    """The token vectors of a model (tokens, columns), without the weights of a static one; whole numbers if packed."""
     variant = config_of(task.model).variant
     table = np.asarray(task.model.get_layer("token_embedding").matrix(), "float32")
-    return np.asarray(unpack(table)) if variant.packed else table
+    return np.asarray(unpack(table)) if isinstance(variant, Static) and variant.packed else table
 
 
 def _regress(pieces: Array, sums: Array, counts: Array) -> Array:

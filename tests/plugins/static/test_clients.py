@@ -13,6 +13,7 @@ from keras_bert.clients.page import write_tokenizers
 from keras_bert.export.inputs import ComparisonRows, ExportInputs
 from keras_bert.options.export import Export
 from plugins.static.models import build_static
+from plugins.static.settings import StaticStudent
 from plugins.static.table import StaticTable
 from plugins.static.targets import CLIENTS, HEADER, TABLE, StaticC, StaticFile
 from tests.keras_bert.clients.exported import export_folder
@@ -36,12 +37,13 @@ int main(void) {
 """
 
 
-def static_task(*, width=None, quantized=False, **settings):
+def static_task(*, width=None, quantized=False, bits=None, **settings):
     """A static model with random vectors and weights."""
     chance, tokenizer = np.random.default_rng(0), embedding().tokenizer
     table = chance.normal(size=(tokenizer.vocabulary_size, 6)).astype("float32")
     task = build_static(table, tokenizer, weights=chance.random(len(table)).astype("float32"), max_length=8, **settings)
     task = task if width is None else task.projected(chance.normal(size=(6, width)).astype("float32"))
+    task = StaticStudent(bits=bits).finished(task)
     if quantized:
         keras_bert.quantize(task, TEXTS, post_training=True)
     return task
@@ -50,7 +52,14 @@ def static_task(*, width=None, quantized=False, **settings):
 @pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
 @pytest.mark.parametrize(
     "options",
-    [{}, {"normalize": False}, {"width": 10}, {"width": 10, "quantized": True}, {"quantized": True, "ignored": ()}],
+    [
+        {},
+        {"normalize": False},
+        {"width": 10},
+        {"width": 10, "quantized": True},
+        {"quantized": True, "ignored": ()},
+        {"width": 10, "quantized": True, "bits": 4},
+    ],
 )
 def test_the_header_of_c_gives_the_vectors_of_python(tmp_path, options):
     task = static_task(**options)
@@ -96,7 +105,7 @@ def check_program(command, folder, options):
     np.testing.assert_allclose(np.array([line.split() for line in vectors], "float64"), expected, atol=1e-6)
 
 
-OPTIONS = [{"normalize": False}, {"width": 10, "quantized": True}]
+OPTIONS = [{"normalize": False}, {"width": 10, "quantized": True}, {"width": 10, "quantized": True, "bits": 4}]
 
 
 @pytest.mark.kotlin
