@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, diags_array, vstack
 
 from keras_bert.core.checks import check
 from keras_bert.core.config import EncoderConfig
@@ -28,6 +28,9 @@ _SMOOTHING = 1e-3
 # Of the regression of token vectors on token embeddings: how often a token counts at most, and the penalty as a share
 # of the mean square of the embeddings.
 _MOST_COUNTED, _RIDGE = 50.0, 0.01
+# Of the regression of texts' vectors on their tokens: the most texts, steps, and the penalty as a share of the sum of
+# squares of a text's shares of tokens.
+_MOST_SOLVED, _STEPS, _PENALTY = 200_000, 25, 0.15
 # The share of the mean vector of all texts in that of each token: a text of unknown tokens has a direction, too.
 _SHARE_OF_MEAN = 0.1
 
@@ -99,7 +102,7 @@ def distill_static(
         width: see `StaticStudent`.
         bits: see `StaticStudent`.
         vectors: see `keras_bert.distill`.
-        training: `verbose`, and settings of `Training`; by default 3 epochs of batches of 32 at 1e-3.
+        training: `verbose`, and settings of `Training`; by default an epoch of batches of 32 at 3e-4.
 
     Raises:
         ValueError: a vector or a setting is not valid, or the width is above that of the vectors.
@@ -112,9 +115,10 @@ def distill_static(
 def start_static(teacher: Task, rows: BatchedRows, width: int | None) -> Embedding:
     """A static model before its training, with the tokenizer, the settings and the task of a teacher.
 
-    The vector of a token is what a linear regression on the token embeddings of the teacher's encoder predicts of the
-    mean of the vectors of the texts with it, without the mean of all texts. So tokens that are in no text have vectors,
-    too, like those of similar tokens (docs/log.md). The weight of a token falls with its frequency.
+    The weight of a token falls with its frequency. With these weights the vectors of tokens solve the regression of the
+    texts' vectors on their tokens, see `_solve`. They start as what a regression on the token embeddings of the
+    teacher's encoder predicts of the mean of the vectors of the texts with a token, without the mean of all texts: so
+    tokens that are in no text have vectors, too, like those of similar tokens (docs/log.md).
 
     Args:
         teacher: an embedding or a retrieval; of its model the token embeddings are read.
@@ -132,11 +136,16 @@ def start_static(teacher: Task, rows: BatchedRows, width: int | None) -> Embeddi
     sums: Any = 0.0
     total: Any = 0.0
     products: Any = 0.0
+    bags, answers = [], []
     for batch in rows.training_batches(validation_rows(rows.max_length), 0).epoch():
         vectors, ids = np.asarray(batch[TEACHER_ANSWERS], "float64"), np.asarray(batch["token_ids"])
         row, place = np.nonzero(np.asarray(batch["padding_mask"]) * ~np.isin(ids, special))
         tokens = ids[row, place]
-        sums = sums + coo_array((np.ones(len(row)), (tokens, row)), (size, len(ids))) @ vectors
+        bag = coo_array((np.ones(len(row), "float32"), (row, tokens)), (len(ids), size)).tocsr()
+        if sum(map(len, answers)) < _MOST_SOLVED:
+            bags.append(bag)
+            answers.append(vectors.astype("float32"))
+        sums = sums + bag.T @ vectors
         counts, total = counts + np.bincount(tokens, minlength=size), total + vectors.sum(axis=0)
         products = products + vectors.T @ vectors
     full, mean = len(total), total / rows.count
@@ -147,7 +156,9 @@ def start_static(teacher: Task, rows: BatchedRows, width: int | None) -> Embeddi
     weights = (_SMOOTHING / (_SMOOTHING + counts / max(1, counts.sum()))).astype("float32")
     axes = np.eye(full) if width == full else np.linalg.eigh(products)[1][:, -width:]
     settings = {**teacher.settings(), "kind": type(teacher)}
-    task = build_static((table @ axes).astype("float32"), teacher.tokenizer, weights=weights, **settings)
+    targets, start = np.concatenate(answers) @ axes.astype("float32"), (table @ axes).astype("float32")
+    table = _solve(vstack(bags), weights, targets, start, has_lengths=not teacher.normalize)
+    task = build_static(table, teacher.tokenizer, weights=weights, **settings)
     return task.projected(axes.T.astype("float32")) if width < full else task
 
 
@@ -184,6 +195,35 @@ def token_vectors(task: Any) -> Array:
     variant = config_of(task.model).variant
     table = np.asarray(task.model.get_layer("token_embedding").matrix(), "float32")
     return np.asarray(unpack(table)) if isinstance(variant, Static) and variant.packed else table
+
+
+def _solve(bags: Any, weights: Array, vectors: Array, start: Array, *, has_lengths: bool) -> Array:
+    """The token vectors (tokens, width) whose weighted means over texts are nearest to the texts' vectors.
+
+    A ridge regression towards `start` by conjugate gradients of all columns at once, whose few steps are a part of the
+    penalty. Without lengths the mean of each text is first divided by its length at the start.
+
+    Args:
+        bags: how often each text has each token (texts, tokens), sparse.
+        weights: the weights of the tokens (tokens,).
+        vectors: the vectors of the texts (texts, width).
+        start: token vectors (tokens, width).
+        has_lengths: whether vectors are compared with their lengths.
+    """
+    means = diags_array(1 / np.maximum(bags.sum(axis=1), 1).astype("float32")) @ bags @ diags_array(weights)
+    if not has_lengths:
+        means = diags_array(1 / np.maximum(np.linalg.norm(means @ start, axis=1), 1e-6)) @ means
+    penalty = max(_PENALTY * means.power(2).sum() / len(vectors), 1e-9)
+    table = np.zeros_like(start)
+    rest = means.T @ (vectors - means @ start)
+    direction, size = rest, np.square(rest).sum(axis=0)
+    for _ in range(_STEPS):
+        product = means.T @ (means @ direction) + penalty * direction
+        step = size / np.maximum((direction * product).sum(axis=0), 1e-12)
+        table, rest, before = table + step * direction, rest - step * product, size
+        size = np.square(rest).sum(axis=0)
+        direction = rest + size / np.maximum(before, 1e-12) * direction
+    return np.asarray(start + table, "float32")
 
 
 def _regress(pieces: Array, sums: Array, counts: Array) -> Array:

@@ -48,8 +48,8 @@ class StaticStudent(Student):
     variant: ClassVar[str] = "static"
 
     training: ClassVar[Mapping[str, Any]] = {
-        "epochs": 3.0,
-        "learning_rate": 1e-3,
+        "epochs": 1.0,
+        "learning_rate": 3e-4,
         "weight_decay": 0.0,
         "precision": "float32",
     }

@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 import tokenizers
 from safetensors.numpy import load_file, save_file
+from scipy.sparse import csr_array
 
 import keras_bert
 from keras_bert.interop.tokenizer_json import write_tokenizer
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from plugins.static import models
 from plugins.static.files import read_static, write_static
 from plugins.static.models import build_static, distill_static, token_vectors
 from tests.keras_bert.recipes.test_texts import TEXTS, cosine, embedding
@@ -199,7 +201,8 @@ def test_refuses_folders_and_models_that_are_not_static(tmp_path):
         distill_static(embedding(), TEXTS, width=17)
 
 
-def test_a_token_of_no_text_starts_like_the_token_with_its_embedding():
+def test_a_token_of_no_text_starts_like_the_token_with_its_embedding(monkeypatch):
+    monkeypatch.setattr("plugins.static.models._STEPS", 0)
     teacher = embedding()
     layer, tokens = teacher.encoder.get_layer("token_embedding"), teacher.tokenizer.vocabulary
     seen, unseen = tokens.index("film"), tokens.index("[x]")
@@ -213,3 +216,18 @@ def test_a_token_of_no_text_starts_like_the_token_with_its_embedding():
     np.testing.assert_allclose(rows[unseen], rows[seen], atol=1e-5)
     mean = 0.1 * vectors.mean(axis=0)
     assert np.linalg.norm(rows[unseen] - mean) > 0.1 * np.linalg.norm(mean)
+
+
+@pytest.mark.parametrize("has_lengths", [False, True])
+def test_token_vectors_solve_the_regression_on_the_tokens_of_texts(has_lengths):
+    chance = np.random.default_rng(0)
+    bags, weights = chance.integers(0, 3, (40, 6)).astype("float32"), chance.random(6).astype("float32") + 0.5
+    vectors, start = chance.normal(size=(40, 3)).astype("float32"), chance.normal(size=(6, 3)).astype("float32")
+    means = bags / bags.sum(axis=1, keepdims=True) * weights
+    if not has_lengths:
+        means /= np.linalg.norm(means @ start, axis=1, keepdims=True)
+    penalty = models._PENALTY * np.square(means).sum() / 40
+    gram = means.T @ means + penalty * np.eye(6)
+    expected = start + np.linalg.solve(gram, means.T @ (vectors - means @ start))
+    solved = models._solve(csr_array(bags), weights, vectors, start, has_lengths=has_lengths)
+    np.testing.assert_allclose(solved, expected, atol=1e-4)
