@@ -136,7 +136,8 @@ def start_static(teacher: Task, rows: BatchedRows, width: int | None) -> Embeddi
     sums: Any = 0.0
     total: Any = 0.0
     products: Any = 0.0
-    bags, answers = [], []
+    bags: list[Any] = []
+    answers: list[Array] = []
     for batch in rows.training_batches(validation_rows(rows.max_length), 0).epoch():
         vectors, ids = np.asarray(batch[TEACHER_ANSWERS], "float64"), np.asarray(batch["token_ids"])
         row, place = np.nonzero(np.asarray(batch["padding_mask"]) * ~np.isin(ids, special))
