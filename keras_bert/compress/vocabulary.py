@@ -12,9 +12,6 @@ from keras_bert.objectives.base import Batch
 from keras_bert.tasks.base import Task
 from keras_bert.tokenizers.fitting import reduce_tokenizer
 
-# Layer -> its weight with a row for each vocabulary entry.
-_ROWS = {"token_embedding": "embeddings", "masked_token_bias": "bias", "masked_token_columns": "embeddings"}
-
 
 def reduce_vocabulary(task: Task, kept: Sequence[int]) -> Task:
     """Returns the task with the vocabulary entries `kept`, rising, see `choose_vocabulary`, and their table rows.
@@ -44,7 +41,8 @@ def reduce_vocabulary(task: Task, kept: Sequence[int]) -> Task:
             weights = {weight.path: weight for weight in task.model.get_layer(layer.name).weights}
             for weight in layer.weights:
                 values = np.asarray(weights[weight.path])
-                weight.assign(values[np.asarray(kept)] if _ROWS.get(layer.name) == weight.name else values)
+                # Weights with a row for each vocabulary entry get another shape.
+                weight.assign(values if values.shape == weight.shape else values[np.asarray(kept)])
     reduced = type(task).from_settings(smaller, tokenizer, task.settings())
     reduced.space = task.space
     return reduced

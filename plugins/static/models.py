@@ -167,7 +167,8 @@ def pack_static(task: Embedding) -> Embedding:
     """The static model with token vectors of four bits: whole numbers from -7 to 7 with a step a token.
 
     Two of them are a byte, and steps become part of the token weights. The bytes are not trained; their table has the
-    bytes -128 and 127 in rows of ignored tokens, so that a grid of eight bits over its range has steps of 1.
+    bytes -128 and 127 in rows of ignored tokens, so that a grid of eight bits over its range has steps of 1. A recipe
+    that rounds all activations would round the bytes, too: `quantize` such a model by one that does not.
     """
     variant, head = config_of(task.model).variant, task.head()
     assert isinstance(variant, Static)

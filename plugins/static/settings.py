@@ -10,6 +10,7 @@ from keras_bert.core.checks import check
 from keras_bert.core.config import EncoderConfig, EncoderShape, Variant
 from keras_bert.core.validation import validated_dataclass
 from keras_bert.options.compression import Student
+from keras_bert.options.quantization import RECIPES
 
 
 @validated_dataclass
@@ -78,10 +79,11 @@ class StaticStudent(Student):
                 "pruning must be left out where student.kind is 'static', as a text has few of its vectors; lower "
                 "student.width instead"
             )
-        if self.bits is not None and (settings.quantization is None or settings.quantization.recipe == "float16"):
+        recipe = None if settings.quantization is None else RECIPES[settings.quantization.recipe]
+        if self.bits is not None and (recipe is None or recipe.activations not in ("products", "rows")):
             raise InputError(
-                "quantization must be a table with a recipe of integers where student.bits is 4, as a table of floats "
-                "would be larger than without bits"
+                "quantization must be a table with a recipe of integers between which activations are floats where "
+                "student.bits is 4, such as recipe = 'dynamic_wi8': bytes of two numbers are not rounded"
             )
         if settings.quantization is not None and settings.quantization.float_layers:
             raise InputError("quantization.float_layers must be left out where student.kind is 'static'")

@@ -10,6 +10,7 @@ from safetensors.numpy import load_file, save_file
 from scipy.sparse import csr_array
 
 import keras_bert
+from keras_bert.compress.vocabulary import reduce_vocabulary
 from keras_bert.interop.tokenizer_json import write_tokenizer
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.tokenizer import Tokenizer
@@ -126,6 +127,8 @@ def test_vectors_of_four_bits_are_near_those_of_eight_and_half_as_large(tmp_path
     assert table.shape == (teacher.tokenizer.vocabulary_size, 2)
     assert (table.min(), table.max()) == (-128, 127)
     assert set(np.unique(token_vectors(task)[5:])) <= set(range(-7, 8))
+    smaller = reduce_vocabulary(task, range(len(table) - 1))
+    np.testing.assert_array_equal(smaller.predict(TEXTS), vectors, err_msg="the last token is in no text")
     task.save(tmp_path / "saved")
     np.testing.assert_array_equal(keras_bert.load(tmp_path / "saved").predict(TEXTS), vectors)
     write_static(task, tmp_path / "st")
