@@ -12,7 +12,8 @@ benchmarks/rows/KIND, where the jobs look for them. Kinds:
 - `planted`: `--rows` rows of either, a `--share` of which gets another random label, marked in the column `planted`.
 - `types`: sentences of WNUT-17; the labels are the types of the entities that its tags mark.
 - `pairs`: the first `--rows` questions of SQuAD with their paragraphs, a tenth for validation; to test, the first
-  question of each of the first 2,000 paragraphs of the dev file. No paragraph stands in both files.
+  question of each of the first 2,000 paragraphs of the dev file. No paragraph stands in both files. texts.txt has what
+  the job space.toml learns vectors of, for its peer.
 - `documents`: texts of `--words` words of the filler, whatever the label is, and behind them `--deciding` words of the
   label's kind: as a word is a token at least, whoever reads 512 tokens can but guess. Files have a blank line behind
   each document; a quarter of the documents makes test rows, and texts.txt has the others.
@@ -34,6 +35,8 @@ from components.sources.questions import read_squad
 from components.sources.retrieval import QueryRow
 from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import SentenceSource
+from components.sources.text import TextSource, read_lines
+from plugins.vectors.steps import spread_sentences
 
 # Name -> training rows, and the columns of text and label.
 TABLES = {"sst2": ("train.tsv", "sentence", "label"), "banking77": ("train.csv", "text", "category")}
@@ -143,6 +146,10 @@ def pairs(options: argparse.Namespace) -> Files:
         firsts.setdefault(row.passages, row)
     rows = list(itertools.islice(read("train-v1.1-part.json"), options.rows))
     splits = split_rows(rows, ["validation"], key=TASK_ROWS["retrieval"].key)
+    paragraphs = list(read_lines(TextSource(str(options.data / "corpus/wikipedia_squad_train.txt"))))
+    passages: list[Any] = [(number, text, "passage") for number, text in enumerate(paragraphs)]
+    sentences = [text for _, text, _ in spread_sentences(passages, 2)]
+    yield "texts.txt", (f"{text}\n" for text in [*paragraphs, *(row.query for row in splits["train"]), *sentences])
     for split, held in {**splits, "test": list(firsts.values())[:2000]}.items():
         yield f"{split}.jsonl", json_lines({"query": row.query, "passage": row.passages[0]} for row in held)
 

@@ -1,6 +1,6 @@
 """sentence-transformers' side of `benchmarks/jobs/space.toml`: for an interpreter with torch and its libraries.
 
-    PYTHON -m benchmarks.peers.sentence_transformers_distillation CHECKPOINT TEXTS --out FOLDER --steps 2244
+    PYTHON -m benchmarks.peers.sentence_transformers_distillation CHECKPOINT TEXTS --out FOLDER --steps 3500
 
 TEXTS has a text a line. The student keeps some of the layers and learns the checkpoint's vectors by `MSELoss`, as the
 library's example of distillation does; the training loop is that of `sentence_transformers_retrieval`. It prints a line
