@@ -1,5 +1,6 @@
 """Reduction of a task's vocabulary, and the counts of token ids by which entries are chosen."""
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from keras_bert.core.checks import check
 from keras_bert.layers.separator import SeparatorReader
+from keras_bert.models.encoder import config_of
 from keras_bert.objectives.base import Batch
 from keras_bert.tasks.base import Task
 from keras_bert.tokenizers.fitting import reduce_tokenizer
@@ -21,14 +23,16 @@ def reduce_vocabulary(task: Task, kept: Sequence[int]) -> Task:
     if task.adapter is not None:
         raise ValueError(f"{type(task).__name__}.adapter must be merged or dropped first, got {task.adapter!r}")
     tokenizer = reduce_tokenizer(task.tokenizer, kept)
-    numbers = {old: new for new, old in enumerate(kept)}
+    numbers, config = {old: new for new, old in enumerate(kept)}, config_of(task.model)
+    variant = config.variant and config.variant.of_tokens(numbers)
+    encoder = dataclasses.replace(config, vocabulary_size=len(kept), variant=variant).as_dict()
 
     def rebuild(layer: keras.layers.Layer) -> keras.layers.Layer:
         config = layer.get_config()
         if "vocabulary_size" in config:
             config["vocabulary_size"] = len(kept)
         if isinstance(config.get("config"), dict):
-            config["config"] = {**config["config"], "vocabulary_size": len(kept)}
+            config["config"] = encoder
         if isinstance(layer, SeparatorReader) and layer.separator is not None:
             rule = f"hold the separator that layer {layer.name!r} reads"
             check("reduce_vocabulary", "kept", layer.separator in numbers, rule, layer.separator)

@@ -41,6 +41,10 @@ class Variant:
         """The settings of an encoder with some of the layers, by their indices in the order of the new encoder."""
         return self
 
+    def of_tokens(self, numbers: Mapping[int, int]) -> Self:
+        """The settings of an encoder with some of the tokens: their ids before -> those in the new vocabulary."""
+        return self
+
     def _check_fixed(self, shape: "EncoderShape", **fixed: Any) -> None:
         for field, expected in fixed.items():
             value = getattr(shape, field)

@@ -11,6 +11,8 @@ from keras_bert.core.config import EncoderConfig
 from keras_bert.data.schemas import TEACHER_ANSWERS, TEXT
 from keras_bert.in_memory.compress import distill
 from keras_bert.models.encoder import build_encoder, config_of
+from keras_bert.objectives.vectors import VectorObjective
+from keras_bert.recipes.texts import objective_for
 from keras_bert.recipes.train import BatchedRows
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.embedding import Embedding
@@ -132,6 +134,8 @@ def start_static(teacher: Task, rows: BatchedRows, width: int | None) -> Embeddi
     check("StaticStudent", "rows", rows.task == TEXT and rows.has_answers, rule, f"those of {rows.task}")
     assert isinstance(teacher, Embedding)
     size, special = teacher.tokenizer.vocabulary_size, teacher.tokenizer.special_ids
+    objective = objective_for(teacher, rows)
+    assert isinstance(objective, VectorObjective)
     counts: Any = np.zeros(size)
     sums: Any = 0.0
     total: Any = 0.0
@@ -140,6 +144,8 @@ def start_static(teacher: Task, rows: BatchedRows, width: int | None) -> Embeddi
     answers: list[Array] = []
     for batch in rows.training_batches(validation_rows(rows.max_length), 0).epoch():
         vectors, ids = np.asarray(batch[TEACHER_ANSWERS], "float64"), np.asarray(batch["token_ids"])
+        if not objective.keeps_lengths:
+            vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         row, place = np.nonzero(np.asarray(batch["padding_mask"]) * ~np.isin(ids, special))
         tokens = ids[row, place]
         bag = coo_array((np.ones(len(row), "float32"), (row, tokens)), (len(ids), size)).tocsr()
@@ -158,7 +164,7 @@ def start_static(teacher: Task, rows: BatchedRows, width: int | None) -> Embeddi
     axes = np.eye(full) if width == full else np.linalg.eigh(products)[1][:, -width:]
     settings = {**teacher.settings(), "kind": type(teacher)}
     targets, start = np.concatenate(answers) @ axes.astype("float32"), (table @ axes).astype("float32")
-    table = _solve(vstack(bags), weights, targets, start, has_lengths=not teacher.normalize)
+    table = _solve(vstack(bags), weights, targets, start, keeps_lengths=objective.keeps_lengths)
     task = build_static(table, teacher.tokenizer, weights=weights, **settings)
     return task.projected(axes.T.astype("float32")) if width < full else task
 
@@ -199,7 +205,7 @@ def token_vectors(task: Any) -> Array:
     return np.asarray(unpack(table)) if isinstance(variant, Static) and variant.packed else table
 
 
-def _solve(bags: Any, weights: Array, vectors: Array, start: Array, *, has_lengths: bool) -> Array:
+def _solve(bags: Any, weights: Array, vectors: Array, start: Array, *, keeps_lengths: bool) -> Array:
     """The token vectors (tokens, width) whose weighted means over texts are nearest to the texts' vectors.
 
     A ridge regression towards `start` by conjugate gradients of all columns at once, whose few steps are a part of the
@@ -208,23 +214,23 @@ def _solve(bags: Any, weights: Array, vectors: Array, start: Array, *, has_lengt
     Args:
         bags: how often each text has each token (texts, tokens), sparse.
         weights: the weights of the tokens (tokens,).
-        vectors: the vectors of the texts (texts, width).
+        vectors: the vectors of the texts (texts, width), of length 1 where lengths do not count.
         start: token vectors (tokens, width).
-        has_lengths: whether vectors are compared with their lengths.
+        keeps_lengths: whether vectors are compared with their lengths.
     """
     means = diags_array(1 / np.maximum(bags.sum(axis=1), 1).astype("float32")) @ bags @ diags_array(weights)
-    if not has_lengths:
+    if not keeps_lengths:
         means = diags_array(1 / np.maximum(np.linalg.norm(means @ start, axis=1), 1e-6)) @ means
     penalty = max(_PENALTY * means.power(2).sum() / len(vectors), 1e-9)
     table = np.zeros_like(start)
-    rest = means.T @ (vectors - means @ start)
-    direction, size = rest, np.square(rest).sum(axis=0)
+    residual = means.T @ (vectors - means @ start)
+    direction, squared_norm = residual, np.square(residual).sum(axis=0)
     for _ in range(_STEPS):
         product = means.T @ (means @ direction) + penalty * direction
-        step = size / np.maximum((direction * product).sum(axis=0), 1e-12)
-        table, rest, before = table + step * direction, rest - step * product, size
-        size = np.square(rest).sum(axis=0)
-        direction = rest + size / np.maximum(before, 1e-12) * direction
+        step = squared_norm / np.maximum((direction * product).sum(axis=0), 1e-12)
+        table, residual, before = table + step * direction, residual - step * product, squared_norm
+        squared_norm = np.square(residual).sum(axis=0)
+        direction = residual + squared_norm / np.maximum(before, 1e-12) * direction
     return np.asarray(start + table, "float32")
 
 

@@ -29,6 +29,10 @@ class Static(Variant):
     def check_shape(self, shape: EncoderShape) -> None:
         self._check_fixed(shape, num_layers=1, num_segments=0, embedding_size=None, shared_layers=False)
 
+    def of_tokens(self, numbers: Mapping[int, int]) -> Self:
+        """See `Variant`."""
+        return dataclasses.replace(self, ignored=tuple(numbers[token] for token in self.ignored if token in numbers))
+
 
 @validated_dataclass
 class StaticStudent(Student):
@@ -82,8 +86,8 @@ class StaticStudent(Student):
         recipe = None if settings.quantization is None else RECIPES[settings.quantization.recipe]
         if self.bits is not None and (recipe is None or recipe.activations not in ("products", "rows")):
             raise InputError(
-                "quantization must be a table with a recipe of integers between which activations are floats where "
-                "student.bits is 4, such as recipe = 'dynamic_wi8': bytes of two numbers are not rounded"
+                "quantization must be a table with a recipe of integers that does not round all activations, such as "
+                "recipe = 'dynamic_wi8', where student.bits is 4, as it would round bytes of two numbers"
             )
         if settings.quantization is not None and settings.quantization.float_layers:
             raise InputError("quantization.float_layers must be left out where student.kind is 'static'")

@@ -81,7 +81,8 @@ def embed_texts(
 ) -> None:
     """Tokenizes texts for students, and computes a teacher's vectors of them once, for all seeds and epochs.
 
-    A twentieth of the texts is held out for validation, by their hash. The texts of rows keep the split of their rows.
+    A twentieth of the texts is held out for validation, by their hash. The texts of rows keep the split of their rows,
+    unless they are among the others; no text is in both splits.
 
     Args:
         vocabulary: the vocabulary of the students.
@@ -105,10 +106,14 @@ def embed_texts(
     model: Any = release.load() if release is not None else None if teacher is None else read_model(teacher)
     given = None if source is None else source.read()
     splits = _split_rows(examples) if given is None else hold_out(given.texts)
-    for split, chosen in _split_rows(examples).items() if with_rows else ():
-        whole = {text for _, text, _ in splits[split]}
-        splits[split] += [row for row in chosen if row[1] not in whole]
-    splits = {split: [*chosen, *spread_sentences(chosen, sentences)] for split, chosen in splits.items()}
+    taken = {text for chosen in splits.values() for _, text, _ in chosen}
+    further = _split_rows(examples) if with_rows else {split: [] for split in splits}
+    for split, chosen in splits.items():
+        chosen += [text for text in further[split] if text[1] not in taken]
+        taken.update(text for _, text, _ in chosen)
+    for chosen in splits.values():
+        chosen += [text for text in spread_sentences(chosen, sentences) if text[1] not in taken]
+        taken.update(text for _, text, _ in chosen)
     encoding = Encoding(load_tokenizer(vocabulary.path), (), content["max_length"], 0, 0)
     counts, cut, width = dict[str, int](), dict[str, float](), 0
     done, total = 0, sum(map(len, splits.values()))
@@ -166,15 +171,14 @@ def hold_out(texts: list[str]) -> dict[str, list[_Text]]:
 
 
 def spread_sentences(texts: Sequence[_Text], most: int) -> list[_Text]:
-    """At most so many sentences of each passage of several, at even distances; none that is a text itself."""
+    """At most so many sentences of each passage of several, at even distances."""
     chosen = dict[str, None]()
     for _, text, prompt in texts if most else ():
         parts = split_sentences(text)
         if prompt == "passage" and len(parts) > 1:
             places = np.linspace(0, len(parts) - 1, min(most, len(parts))).round().astype(int)
             chosen.update(dict.fromkeys(parts[place] for place in places))
-    whole = {text for _, text, _ in texts}
-    return [(-1, text, "passage") for text in chosen if text not in whole]
+    return [(-1, text, "passage") for text in chosen]
 
 
 def _embed(model: Any, texts: Sequence[_Text], vectors: Array | None) -> Iterator[tuple[Sequence[_Text], Array]]:

@@ -126,11 +126,11 @@ def test_the_training_of_a_job_is_that_of_a_notebook_unless_the_job_says_otherwi
         ({"pruning": {}}, "pruning must be left out where student.kind is 'static', as a text has few of its vectors"),
         (
             {"student": {"kind": "static", "bits": 4}},
-            "quantization must be a table with a recipe of integers between which",
+            "quantization must be a table with a recipe of integers that does not round",
         ),
         (
             {"student": {"kind": "static", "bits": 4}, "quantization": {"recipe": "static_wi8_ai16"}},
-            "quantization must be a table with a recipe of integers between which activations are floats",
+            "quantization must be a table with a recipe of integers that does not round all activations",
         ),
         ({"student": {"kind": "static", "bits": 4, "width": 3}}, "student.width must be even where bits is 4, got 3"),
         ({"student": {"kind": "static", "bits": 8}}, "student.bits must be 4, got 8"),

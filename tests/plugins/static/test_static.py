@@ -221,16 +221,33 @@ def test_a_token_of_no_text_starts_like_the_token_with_its_embedding(monkeypatch
     assert np.linalg.norm(rows[unseen] - mean) > 0.1 * np.linalg.norm(mean)
 
 
-@pytest.mark.parametrize("has_lengths", [False, True])
-def test_token_vectors_solve_the_regression_on_the_tokens_of_texts(has_lengths):
+def test_ignored_tokens_keep_their_meaning_in_a_smaller_vocabulary():
+    tokens = ["x", "y", *SPECIAL_TOKENS, *WORDS]
+    tokenizer, chance = Tokenizer(tokens, lowercase=True), np.random.default_rng(0)
+    table = chance.normal(size=(len(tokens), 4)).astype("float32")
+    task = build_static(table, tokenizer, weights=chance.random(len(tokens)).astype("float32"), max_length=16)
+    smaller = reduce_vocabulary(task, range(1, len(tokens)))
+    np.testing.assert_allclose(smaller.predict(SAMPLES), task.predict(SAMPLES), atol=1e-6)
+
+
+@pytest.mark.parametrize("length", [0.05, 20.0])
+def test_the_lengths_of_a_teachers_vectors_do_not_matter_where_cosines_do(length):
+    teacher, options = embedding(), {"batch_size": 8, "xla": "off", "verbose": 0, "width": 4}
+    vectors = teacher.predict(TEXTS)
+    task, other = (distill_static(teacher, TEXTS, vectors=given, **options) for given in (vectors, length * vectors))
+    np.testing.assert_allclose(task.predict(TEXTS), other.predict(TEXTS), atol=1e-4)
+
+
+@pytest.mark.parametrize("keeps_lengths", [False, True])
+def test_token_vectors_solve_the_regression_on_the_tokens_of_texts(keeps_lengths):
     chance = np.random.default_rng(0)
     bags, weights = chance.integers(0, 3, (40, 6)).astype("float32"), chance.random(6).astype("float32") + 0.5
     vectors, start = chance.normal(size=(40, 3)).astype("float32"), chance.normal(size=(6, 3)).astype("float32")
     means = bags / bags.sum(axis=1, keepdims=True) * weights
-    if not has_lengths:
+    if not keeps_lengths:
         means /= np.linalg.norm(means @ start, axis=1, keepdims=True)
     penalty = models._PENALTY * np.square(means).sum() / 40
     gram = means.T @ means + penalty * np.eye(6)
     expected = start + np.linalg.solve(gram, means.T @ (vectors - means @ start))
-    solved = models._solve(csr_array(bags), weights, vectors, start, has_lengths=has_lengths)
+    solved = models._solve(csr_array(bags), weights, vectors, start, keeps_lengths=keeps_lengths)
     np.testing.assert_allclose(solved, expected, atol=1e-4)
