@@ -101,10 +101,9 @@ def list_trainings(settings: Settings) -> list[TrainingWork] | None:
         return None
     shared = []
     if settings.corpus is not None:
-        pretraining = settings.pretraining
-        if pretraining.steps is None:
+        if (steps := settings.pretraining.steps) is None:
             return None
-        shared.append(TrainingWork(pretraining.steps * pretraining.batch_size, settings.max_length, size))
+        shared.append(TrainingWork(steps * settings.pretraining.batch_size, settings.max_length, size))
     task, rows = TASK_ROWS[source.task], source.splits()["train"]
     tokens = measure_tokens(rows, task, checkpoint.tokenizer())
     lengths = RowLengths.of_tokens(tokens.lengths, len(rows), settings.max_length, source.task)
@@ -138,7 +137,8 @@ def guess_seconds(settings: Settings) -> TimeGuess | None:
     except InputError:  # the step that reads the rows reports it
         return None
     # Several tasks read together the rows that each would read alone; but so many steps are those of all.
-    are_epochs = settings.fine_tuning.steps is settings.distillation.steps is None or len(trainings) == 1
+    stages = (settings.fine_tuning, settings.distillation, settings.pruning, settings.quantization)
+    are_epochs = len(trainings) == 1 or not any(stage is not None and stage.steps for stage in stages)
     return estimate_seconds([work for works in trainings for work in works]) if all(trainings) and are_epochs else None
 
 

@@ -99,7 +99,7 @@ def write_job_file(job: DraftedJob, file: Path, title: str, *, overwrite: bool =
         raise InputError(f"--out must be a file that does not exist, got {file}; --overwrite replaces it")
     tables = [_with_paths_from(table, file.parent) for table in job.tables]
     machine = f"time on this machine ({usable_processors()} cores, {native_precision()})"
-    time = "no estimate, as the checkpoint does not name its sizes"
+    time = "no estimate before a first run; after it `run --dry-run` has one"
     if job.time is not None:
         time = f"about {format_minutes(*job.time)}, from its speed; after a first run `run --dry-run` knows better"
     text = write_toml([title, *job.remarks, f"{machine}: {time}"], tables)

@@ -1,7 +1,9 @@
 """Drafts a job of several tasks from the tables that `init` got, one for each task."""
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from glob import glob
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,12 +12,14 @@ from components.dsl.errors import InputError, nearest, prefixed_errors
 from components.objects.hub import is_hub_address, pin_address
 from components.sources.checkpoint import Checkpoint
 from keras_bert.core.checks import FieldError
+from pipeline.capabilities import split_job
 from pipeline.commands.command import refuse_options
 from pipeline.commands.init import TASKS, RowsPath
-from pipeline.draft.job import DraftedJob, draft_job, name_job
+from pipeline.draft.job import DraftedJob, draft_job, name_job, write_toml
 from pipeline.draft.source import DraftRequest
+from pipeline.job.files import make_settings
 from pipeline.proposal import RECIPE, Setting, SettingsTable
-from pipeline.workload import TimeGuess, estimate_seconds
+from pipeline.workload import guess_seconds
 from plugins.many_tasks.task import check_name
 
 # The options of `init` for one table, which a job of several tasks has for each as NAME.KEY=VALUE.
@@ -23,8 +27,10 @@ _KEYS = ("validation", "test", "task", "text", "label", "second")
 _PATHS = ("rows", "validation", "test")
 # An option in a remark, and the space before its value.
 _OPTION = re.compile(rf"--({'|'.join(_KEYS)})\b(?:( )(?=\S+(?: reads| needs| without|\))))?")
-# A name or NAME.KEY before `=`; `year=2024/rows.csv` is a path if it exists, and so is `data/year=2024`.
+# A name or NAME.KEY before `=`; `year=2024/*.csv` is a path or a pattern if files exist, `data/year=2024` always is.
 _NAMED = re.compile(r"([^/=.]+)(?:\.([^/=.]+))?=(.+)")
+# A task with more than so many times the rows of another one lets small ones come more often.
+_UNEQUAL = 4
 # The tables that tasks share. A draft with others, such as for few rows of a label, is for a job of its task alone.
 _SHARED = ("fine_tuning", "student", "distillation", "quantization")
 _DROPPED = ("", "checkpoint", "examples", "teacher_labels")
@@ -34,7 +40,7 @@ _CHOOSE = {"epochs": min, "learning_rate": min}
 
 def draft_tasks(options: SimpleNamespace, checkpoint: Checkpoint) -> DraftedJob | None:
     """A job of the tasks that the rows name as NAME=ROWS, with NAME.KEY=VALUE in place of options; None if none do."""
-    parts = [(text, None if Path(text).exists() else _NAMED.fullmatch(text)) for text in options.rows]
+    parts = [(text, None if Path(text).exists() or glob(text) else _NAMED.fullmatch(text)) for text in options.rows]
     if not any(part for _, part in parts):
         return None
     values = dict[str, dict[str, str]]()
@@ -53,7 +59,15 @@ def draft_tasks(options: SimpleNamespace, checkpoint: Checkpoint) -> DraftedJob 
     for key in _KEYS:
         refuse_options(options, (key,), f"where ROWS names tasks; add {min(values)}.{key}=VALUE to ROWS")
     drafts = {name: _draft(name, keys, checkpoint) for name, keys in sorted(values.items())}
-    return join_drafts(options.name or name_job(str(options.out or "_".join(drafts))), drafts)
+    job_name = options.name or name_job(str(options.out or "_".join(drafts)))
+    remarks, tables = join_drafts(job_name, drafts)
+    # The same settings as `run` reads give the same estimate as `run --dry-run`.
+    settings = make_settings(tomllib.loads(write_toml([], tables)))
+    counts = [len(job.examples.splits()["train"]) for job in split_job(settings).values() if job.examples is not None]
+    if max(counts) > _UNEQUAL * min(counts):
+        reason = "tasks have unequal numbers of rows: batches of small ones come more often"
+        tables.append(SettingsTable("sharing", [Setting("temperature", 2.0, reason)]))
+    return DraftedJob(job_name, remarks, tables, guess_seconds(settings))
 
 
 def _check_key(name: str, key: str) -> None:
@@ -85,8 +99,8 @@ def _with_keys(name: str, text: str) -> str:
     return _OPTION.sub(lambda match: f"{name}.{match[1]}{'=' if match[2] else ''}", text)
 
 
-def join_drafts(job_name: str, drafts: Mapping[str, DraftedJob]) -> DraftedJob:
-    """The job of tasks whose single jobs are these: a table for each, and what they share."""
+def join_drafts(job_name: str, drafts: Mapping[str, DraftedJob]) -> tuple[list[str], list[SettingsTable]]:
+    """The remarks and tables of a job of tasks whose single jobs are these: a table for each, and what they share."""
     tables = {name: {table.name: table.settings for table in draft.tables} for name, draft in drafts.items()}
     suits = {name: not set(parts) - {*_SHARED, *_DROPPED} for name, parts in tables.items()}
     remarks = [f"{name}: {_with_keys(name, remark)}" for name, draft in drafts.items() for remark in draft.remarks]
@@ -106,21 +120,13 @@ def join_drafts(job_name: str, drafts: Mapping[str, DraftedJob]) -> DraftedJob:
     shared = {title: _join(parts.get(title, []) for parts in trained) for title in _SHARED}
     if not trained:
         shared["quantization"] = [RECIPE]
-    if len({_values(parts["fine_tuning"])["epochs"] for parts in trained}) > 1:
-        reason = "tasks have unequal numbers of rows: batches of small ones come more often"
-        shared["sharing"] = [Setting("temperature", 2.0, reason)]
     start = [setting for setting in _join(parts[""] for parts in tables.values()) if setting.key != "name"]
-    joined = [
+    return remarks, [
         SettingsTable("", [Setting("name", job_name), *start]),
         SettingsTable("checkpoint", next(iter(tables.values()))["checkpoint"]),
         *of_tasks,
         *(SettingsTable(title, settings) for title, settings in shared.items() if settings),
     ]
-    times = [draft.time for draft in drafts.values() if draft.time is not None]
-    # What is the same for each job, such as starting processes, counts once.
-    fixed = (len(times) - 1) * estimate_seconds([]).alone
-    time = TimeGuess(*(sum(part) - fixed for part in zip(*times, strict=True))) if len(times) == len(drafts) else None
-    return DraftedJob(job_name, remarks, joined, time)
 
 
 def _values(settings: Iterable[Setting]) -> dict[str, Any]:
@@ -132,5 +138,5 @@ def _join(tables: Iterable[Sequence[Setting]]) -> list[Setting]:
     joined = dict[str, Setting]()
     for setting in (setting for table in tables for setting in table if setting.key != "class_weights"):
         choose = _CHOOSE.get(setting.key, max)
-        joined[setting.key] = choose(joined.get(setting.key, setting), setting, key=lambda one: one.value)
+        joined[setting.key] = choose(joined.get(setting.key, setting), setting, key=lambda setting: setting.value)
     return list(joined.values())

@@ -1,16 +1,26 @@
 """`init` with the rows of several tasks: a job that `run` accepts; wrong input is one line that names what to write."""
 
+import dataclasses
 import json
 import re
 
 import pytest
 
-from keras_bert.options.tables import FineTuningSettings
+from keras_bert.options.tables import FineTuningSettings, PruningSettings
 from pipeline.cli import main
 from pipeline.job.files import load_settings
+from pipeline.views.terminal import format_minutes
 from pipeline.workload import guess_seconds
+from tests.pipeline import test_workload
 from tests.pipeline.command_line import refused, said
-from tests.pipeline.draft.tiny_rows import make_texts, topic, write_checkpoint, write_columns, write_numbers
+from tests.pipeline.draft.tiny_rows import (
+    make_texts,
+    topic,
+    write_checkpoint,
+    write_columns,
+    write_numbers,
+    write_text_pairs,
+)
 from tests.pipeline.draft.tiny_rows import write_reviews as write_moods
 
 
@@ -31,6 +41,9 @@ def draft(folder, capfd, *rows):
     return load_settings(out), printed
 
 
+slow_machine = test_workload.slow_machine
+
+
 def test_rows_of_three_tasks_are_one_job_that_run_accepts(folder, capfd):
     settings, printed = draft(folder, capfd, "mood=reviews.csv", "price=numbers.jsonl", "names=names.conll")
     assert settings.name == "notes"
@@ -42,7 +55,43 @@ def test_rows_of_three_tasks_are_one_job_that_run_accepts(folder, capfd):
     planned = said(capfd, "run", folder / "notes.toml", "--dry-run", "--root", folder / "root")
     assert "distill_together" in planned
     assert re.search(r"time: about \d+ (seconds|minutes?) .*for the whole job, a guess", planned)
-    assert guess_seconds(settings.model_copy(update={"fine_tuning": FineTuningSettings(steps=9)})) is None
+    for steps in (
+        {"fine_tuning": FineTuningSettings(steps=9)},
+        {"pruning": PruningSettings(steps=9)},
+        {"quantization": dataclasses.replace(settings.quantization, steps=9)},
+    ):
+        assert guess_seconds(settings.model_copy(update=steps)) is None, "the steps are those of all tasks"
+
+
+def test_the_time_is_that_of_a_dry_run(folder, capfd, slow_machine):
+    """New pairs of the single draft and its own epochs are not those of the joint job."""
+    write_text_pairs(folder)
+    rows = [{"text": text, "label": topic(text)} for text in make_texts(2500, seed=1)]
+    (folder / "many.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    settings, printed = draft(folder, capfd, "alike=pairs.tsv", "large=many.jsonl")
+    time = format_minutes(*guess_seconds(settings))
+    assert f"time on this machine: about {time}" in printed
+    written = " ".join((folder / "notes.toml").read_text().replace("\n#", "").split())
+    assert f": about {time}, from its speed" in written
+    planned = said(capfd, "run", folder / "notes.toml", "--dry-run", "--root", folder / "root")
+    assert f"time: about {time} for the whole job" in planned
+
+
+def test_unequal_rows_are_counted(folder, capfd):
+    """Of 250 and 60 rows a single job of each would have as many epochs."""
+    rows = [{"text": text, "label": topic(text)} for text in make_texts(250, seed=1)]
+    for count, temperature in ((250, 2.0), (200, None)):
+        (folder / "more.jsonl").write_text("\n".join(map(json.dumps, rows[:count])))
+        sharing = draft(folder, capfd, "mood=reviews.csv", "more=more.jsonl")[0].sharing
+        assert (sharing and sharing.temperature) == temperature
+
+
+def test_a_pattern_with_an_equals_sign_is_no_task(folder, capfd, monkeypatch):
+    (folder / "year=2024").mkdir()
+    (folder / "reviews.csv").rename(folder / "year=2024" / "reviews.csv")
+    monkeypatch.chdir(folder)
+    said(capfd, "init", "year=2024/*.csv", "--checkpoint", folder / "model", "--out", folder / "one.toml")
+    assert load_settings(folder / "one.toml").examples.label == "kind"
 
 
 def test_the_largest_task_decides_and_small_ones_come_more_often(folder, capfd):
