@@ -11,7 +11,12 @@ from components.scoring.candidates import SHIPPED, find_candidates
 from components.scoring.scorer import ModelScorer
 
 
-@component(libraries=("ai-edge-litert", "keras", "onnxruntime", "tensorflow", "tensorflow-text", "tokenizers"))
+@component(
+    libraries=(
+        *("ai-edge-litert", "keras", "onnxruntime", "scikit-learn"),
+        *("scipy", "tensorflow", "tensorflow-text", "tokenizers"),
+    )
+)
 def keep_seed(
     examples: Input[list[TaskExamples]],
     edges: Input[list[EdgeModel]],

@@ -12,7 +12,10 @@ from components.scoring.significance import compare_models
 
 
 @component(
-    libraries=("ai-edge-litert", "keras", "onnxruntime", "tensorflow", "tensorflow-text", "tokenizers"),
+    libraries=(
+        *("ai-edge-litert", "keras", "onnxruntime", "scikit-learn"),
+        *("scipy", "tensorflow", "tensorflow-text", "tokenizers"),
+    ),
     kind="measurement",
 )
 def measure_single(
@@ -22,10 +25,12 @@ def measure_single(
     rows: Output[FurtherModels],
     part: str,
     metric: str = "",
+    seeds: int = 1,
 ) -> None:
     """The file of a model of one task alone as a row of the task's table, and what sharing an encoder costs.
 
-    `shared` has the task as its `part`; both files answer the test rows.
+    `shared` has the task as its `part`; both files answer the test rows. Of several `seeds` of the job they are those
+    of the first, which the row and the verdict name.
     """
     alone, together = find_candidates([], [], edges), find_candidates([], [], [shared], part)
     name = next(name for name in SHIPPED if name in alone)
@@ -39,5 +44,6 @@ def measure_single(
     answers = [joint.answers], [single.answers]
     difference = compare_models(scorer.scoring, test, *answers, scorer.labels, metric)
     scores = [format_score(SeedScores.of([model.scores.metrics[metric]]), metric) for model in (joint, single)]
-    verdict = f"{name} {metric} {scores[0]} beside {scores[1]} of a model of this task alone: {difference}"
-    rows.write(FurtherRows({f"{name}, of this task alone": row}, [(True, verdict)]))
+    of_seed, of_both = (", seed 0", ", both of seed 0") if seeds > 1 else ("", "")
+    verdict = f"{name} {metric} {scores[0]} beside {scores[1]} of a model of this task alone{of_both}: {difference}"
+    rows.write(FurtherRows({f"{name}, of this task alone{of_seed}": row}, [(True, verdict)]))

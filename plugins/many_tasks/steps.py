@@ -1,4 +1,7 @@
-"""The trainings of a job of several tasks: one model learns and shrinks on the rows of all."""
+"""The trainings of a job of several tasks: one model learns and shrinks on the rows of all.
+
+The first `Model` input of each step is the model that it changes: `search` follows these inputs.
+"""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

@@ -60,6 +60,7 @@ def wire_tasks(tables: Mapping[str, TaskTable], jobs: Mapping[str, Settings], se
                 shared=first.edge,
                 part=name,
                 metric=job.evaluation.metric,
+                seeds=settings.seeds,
             )
             further.append(append_name(alone, name).output(FurtherModels))
         node = evaluate(

@@ -204,6 +204,9 @@ def test_each_seed_has_its_models_and_one_is_kept_for_all_tasks(folder):
     assert {"keep_seed", "export_together-0", "export_together-1"} <= steps["evaluate-mood"] & steps["evaluate-names"]
     assert steps["measure_single-mood"] == {"export_model-mood-0", "export_together-0", "ingest_examples-mood"}
     assert {"export_together-0", "export_together-1"} < steps["push_together"]
+    assert given["measure_single-mood"]["seeds"] == 2
+    scorers = [node.component for node in pipeline.nodes if node.name in ("keep_seed", "measure_single-mood")]
+    assert all({"scikit-learn", "scipy"} <= {*scorer.libraries} for scorer in scorers), "a score is theirs"
 
 
 def test_other_rows_of_a_task_repeat_no_rows_of_the_others(folder):

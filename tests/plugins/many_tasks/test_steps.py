@@ -244,6 +244,11 @@ def test_a_model_of_one_task_alone_stands_beside_the_shared_one_and_may_be_its_t
     measure_single.run(examples=job.examples[0], edges=[edge], shared=job.edge, part="kind", rows=further)
     evaluation, blessing = job.evaluate("kind", alone, job.edge, further=[further])
     models = evaluation.read().models
+    of_first = FurtherModels(tmp_path / "first")
+    measure_single.run(examples=job.examples[0], edges=[edge], shared=job.edge, part="kind", rows=of_first, seeds=2)
+    ((_, verdict),) = of_first.read().verdicts
+    assert [*of_first.read().models] == ["tflite int8, of this task alone, seed 0"]
+    assert " of a model of this task alone, both of seed 0: difference " in verdict
     row = models["tflite int8, of this task alone"]
     scores = [100 * model.metrics["accuracy"].mean for model in (models["tflite int8"], row)]
     cost = f"tflite int8 accuracy {scores[0]:.2f} beside {scores[1]:.2f} of a model of this task alone: difference "
