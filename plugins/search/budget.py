@@ -43,10 +43,14 @@ def check_minutes(needed: float, allowed: float, reason: str, hint: str = "") ->
 
 
 class StageCosts(NamedTuple):
-    """Durations in a stage of a search, in seconds."""
+    """Durations in a stage of a search, in seconds.
+
+    `singles`: the teachers of one task each that a seed needs once, whatever the settings of its students.
+    """
 
     trial: float
     later: float
+    singles: float = 0.0
 
     def repetition(self, trial: float, seeds: int) -> float:
         """The other seeds of a setting whose training takes `trial` seconds, and the later stages of all seeds."""
@@ -55,13 +59,13 @@ class StageCosts(NamedTuple):
 
 def check_stage(costs: StageCosts, seeds: int, seconds: float, spent: float, shares: int) -> None:
     """Checks that a stage has time for a trial, and for two settings with all seeds."""
-    needed = 2 * costs.trial + 2 * costs.repetition(costs.trial, seeds)
+    needed = 2 * costs.trial + 2 * costs.repetition(costs.trial, seeds) + seeds * costs.singles
     reason = f"whose training takes {costs.trial / 60:.2g}"
     check_minutes(spent + shares * needed, spent + shares * seconds, reason, "; fewer --seeds need less")
 
 
 def kept_seconds(costs: StageCosts, finalists: Sequence[float], seeds: int, seconds: float) -> float:
     """The time that is kept for repetitions while trials run."""
-    baseline = costs.repetition(costs.trial, seeds)
+    baseline = costs.repetition(costs.trial, seeds) + (seeds - 1) * costs.singles
     repetitions = [costs.repetition(trial, seeds) for trial in finalists]
     return max(baseline + sum(repetitions[:1]), min(baseline + sum(repetitions), _MOST_KEPT * seconds))

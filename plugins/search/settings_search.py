@@ -67,7 +67,8 @@ class SettingsSearch:
         settings, stages, values = self.settings, dict[SearchStage, StageResult](), dict[str, Any]()
         self.runs.exclude(start_pipeline(settings))
         for seed in range(0 if "teacher" in self.space else settings.seeds):
-            self.runs.exclude(search_pipeline(settings, [wire_trial(settings, seed, ()).model]))
+            teachers = wire_trial(settings, seed, _STAGES["student"]).teachers
+            self.runs.exclude(search_pipeline(settings, teachers))
         with self.runs.locked(), storage_errors_as_input_errors(self.root, self.runs.folder):
             for shares, stage in zip(range(len(self.space), 0, -1), self.space, strict=True):
                 stages[stage] = _StageSearch(self, stage, values, shares).run()
@@ -101,6 +102,7 @@ class _Training(NamedTuple):
     validations: list[float]
     costs: dict[str, float]
     later: float
+    singles: float
 
 
 class _StageSearch:
@@ -122,7 +124,7 @@ class _StageSearch:
         self._later = tuple(name for name in compressions if name not in _STAGES[stage]) if self._is_last else ()
         self._job_values = {one.name: one.default for one in self._dimensions}
         self._baseline = self._train(self._job_values, seed=0, later=self._later)
-        self._costs = StageCosts(sum(self._baseline.costs.values()), self._baseline.later)
+        self._costs = StageCosts(sum(self._baseline.costs.values()), self._baseline.later, self._baseline.singles)
         # The cache keys of the job's own training hold its data, code and settings.
         keys = sorted(execution.key for execution in self._executions(self._baseline.run))
         content = [keys, [one._asdict() for one in self._dimensions], search.sampler]
@@ -253,6 +255,7 @@ class _StageSearch:
             validations=validation_values(read_history(result.artifact(outputs.training).file(HISTORY_FILE))),
             costs=self._runs.costs(result, outputs.steps),
             later=sum(self._runs.costs(result, outputs.later_steps).values()),
+            singles=sum(self._runs.costs(result, outputs.single_steps).values()),
         )
 
     def _executions(self, run: int) -> list[Execution]:

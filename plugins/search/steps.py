@@ -61,7 +61,7 @@ def is_joint(settings: Settings) -> bool:
 class JointChain:
     """The models of one seed of a job of several tasks, in the steps of the job that lead to the files that are pushed.
 
-    A capability wires such steps; each of them reads first the model that it changes.
+    A capability wires such steps. The first `Model` input of each step is the model that it changes.
     """
 
     def __init__(self, settings: Settings, seed: int) -> None:
@@ -94,7 +94,10 @@ def _first(node: Node, kind: type[Artifact]) -> Handle[Any]:
 
 
 class TrialOutputs(NamedTuple):
-    """A trained model of one seed, its score, and the score of the model that later stages make of it."""
+    """A trained model of one seed, its score, and the score of the model that later stages make of it.
+
+    `teachers` are what a student reads; `single_steps` make those of one task each.
+    """
 
     training: Handle[Model]
     model: Handle[Model]
@@ -102,6 +105,8 @@ class TrialOutputs(NamedTuple):
     last_validation: Handle[Validation]
     steps: frozenset[str]
     later_steps: frozenset[str]
+    teachers: list[Handle[Any]]
+    single_steps: frozenset[str]
 
 
 def wire_trial(settings: Settings, seed: int, stages: Sequence[Stage], later: Sequence[Stage] = ()) -> TrialOutputs:
@@ -111,11 +116,13 @@ def wire_trial(settings: Settings, seed: int, stages: Sequence[Stage], later: Se
     chain: Chain | JointChain
     if is_joint(settings):
         chain = JointChain(settings, seed)
+        begin, score = chain.start, chain.score
         # A student may learn from a teacher of each task.
-        begin, score = [*chain.start, *(sources_of(chain.model(stages).node) if stages else [])], chain.score
+        teachers = list(sources_of(chain.model(stages).node)) if stages else []
     else:
         start, rows = wire_start(settings)
         chain, begin = Chain(settings, start, rows, seed), [start.model, rows]
+        teachers = [chain.model()] if stages else []
 
         def score(model: Handle[Model]) -> Handle[Validation]:
             return _score(settings, rows, model.node.name, model=model)
@@ -131,9 +138,17 @@ def wire_trial(settings: Settings, seed: int, stages: Sequence[Stage], later: Se
     def step_names(*handles: Handle[Any]) -> frozenset[str]:
         return frozenset(node.name for node in search_pipeline(settings, handles).nodes)
 
-    before = step_names(*begin, *([chain.model()] if stages else []))
-    steps, all_steps = step_names(validation), step_names(last_validation)
-    return TrialOutputs(training, model, validation, last_validation, steps - before, all_steps - steps)
+    steps = step_names(validation)
+    return TrialOutputs(
+        training,
+        model,
+        validation,
+        last_validation,
+        steps=steps - step_names(*begin, *teachers),
+        later_steps=step_names(last_validation) - steps,
+        teachers=teachers,
+        single_steps=step_names(*begin, *teachers) - step_names(*begin, chain.model()),
+    )
 
 
 class ModelOutputs(NamedTuple):

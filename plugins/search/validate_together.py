@@ -29,8 +29,8 @@ def validate_together(
 
     many, scores, count = read_model(model), dict[str, float](), 0
     many.quantization = read_quantization(model.path)
-    for place, (name, source, metric) in enumerate(zip(names, examples, metrics, strict=True)):
-        report_progress(place, len(names), f"validation rows of {name}")
+    for task_index, (name, source, metric) in enumerate(zip(names, examples, metrics, strict=True)):
+        report_progress(task_index, len(names), f"validation rows of {name}")
         task, rows = many.part(name), read_rows(source, "validation")
         scoring, labels, quantization = TASK_SCORING[task.name], task.labels, task.quantization
         chosen = choose_metric(metric, scoring, labels)

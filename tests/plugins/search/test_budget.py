@@ -31,6 +31,15 @@ def test_the_time_of_repetitions_has_the_later_stages_of_all_seeds():
     assert StageCosts(trial=10.0, later=1.0).repetition(20.0, seeds=3) == 43.0
 
 
+def test_the_teachers_of_single_tasks_are_planned_once_a_seed():
+    alone, taught = StageCosts(10.0, 0.0), StageCosts(10.0, 0.0, singles=7.0)
+    kept = [kept_seconds(costs, [10.0], seeds=3, seconds=1000.0) for costs in (alone, taught)]
+    assert kept[1] - kept[0] == 14.0, "the first seed has its teachers already"
+    check_stage(taught, seeds=3, seconds=81.0, spent=0.0, shares=1)
+    with pytest.raises(InputError, match="--minutes must be at least"):
+        check_stage(taught, seeds=3, seconds=80.0, spent=0.0, shares=1)
+
+
 def test_a_time_that_is_too_short_says_how_much_is_needed():
     costs = StageCosts(60.0, 0.0)
     check_stage(costs, seeds=3, seconds=360.0, spent=0.0, shares=2)

@@ -8,7 +8,7 @@ from components.dsl.artifact import as_plain
 from components.dsl.errors import InputError
 from pipeline.job.files import read_tables
 from pipeline.orchestrator.observer import Observer
-from plugins.search.budget import SearchBudget
+from plugins.search.budget import SearchBudget, StageCosts
 from plugins.search.settings_search import SettingsSearch
 from plugins.search.study import STARTUP_TRIALS
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, write_checkpoint
@@ -103,6 +103,34 @@ def test_the_trainings_of_several_tasks_are_searched_with_all_seeds(searches, tm
     assert {*rates} == {finalist["values"][RATE] for finalist in finalists.values()}
     assert {name for name, *_ in searches.runs.trained} == {"fine_tune_together", "distill_together"}
     assert content["values"][RATE] in rates
+
+
+SINGLE = STUDENT + "[sharing]\nteachers = 'single'\n"
+
+
+def test_teachers_of_single_tasks_that_are_not_searched_are_made_before_the_search(searches, tmp_path):
+    pytest.importorskip("plugins.many_tasks", reason="a plug-in has such jobs")
+    write_checkpoint(tmp_path)
+    content = searches.tune(TASKS + SINGLE, "distillation.learning_rate", start=CHECKPOINT, trials=2)
+    names = [name for name, *_ in searches.runs.trained]
+    assert sorted(names[:6]) == 4 * ["fine_tune"] + 2 * ["fine_tune_together"], "of both seeds"
+    assert {*names[6:]} == {"distill_together"}
+    stage = content["stages"]["student"]
+    whole = 1 + len(stage["trials"]) + len(stage["finalists"])
+    # A training and its score; of the finalists' both seeds the quantization and its score as well.
+    assert content["seconds"] == 2 * SECONDS * (whole + 2 * len(stage["finalists"]))
+
+
+def test_teachers_of_single_tasks_are_part_of_the_plan_of_their_student(searches, tmp_path, monkeypatch):
+    pytest.importorskip("plugins.many_tasks", reason="a plug-in has such jobs")
+    write_checkpoint(tmp_path)
+    planned = []
+    monkeypatch.setattr("plugins.search.settings_search.check_stage", lambda costs, *_: planned.append(costs))
+    searches.tune(TASKS + SINGLE, RATE, "distillation.learning_rate", start=CHECKPOINT, trials=1, minutes=60.0)
+    assert planned == [
+        StageCosts(2 * SECONDS, later=0.0),
+        StageCosts(2 * SECONDS, later=2 * SECONDS, singles=2 * SECONDS),
+    ]
 
 
 def test_the_rows_that_choose_are_not_the_test_rows_of_any_task(searches, tmp_path):
