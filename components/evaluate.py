@@ -83,9 +83,9 @@ def evaluate(
 ) -> None:
     """Scores every model on the test split, beside baselines, and decides whether the files may be pushed.
 
-    Validation rows choose the seed whose files are pushed. Its scores on test rows are better than those of other seeds
-    only by chance, so the table has the mean over seeds. The labels of the shipped file are calibrated on validation
-    rows: a temperature, and a threshold if a precision is required.
+    Validation rows choose the seed whose files are pushed, or `FurtherRows.kept` of `further`, where a capability
+    chooses for several tasks. Its scores on test rows are better than those of others only by chance, so the table has
+    the mean over seeds. Validation rows also calibrate its labels: a temperature, and a threshold for a precision.
 
     Args:
         examples: the rows; no other step reads their test split, and this step reads it after its last decision.
