@@ -124,7 +124,8 @@ def list_trainings(settings: Settings) -> list[TrainingWork] | None:
         for stage, encoder, answers in stages
         if stage is not None
     ]
-    others = [teacher] * sum(capability.count_teachers(table) for capability, table in enabled)
+    further = sum(capability.count_teachers(table) for capability, table in enabled)
+    others = [teacher._replace(rows=further * teacher.rows)] if further else []
     # Where the teachers of all seeds teach one student, there is one of each smaller model.
     teachers, students = (settings.seeds - 1, 1) if settings.distillation.teachers == "seeds" else (0, settings.seeds)
     return [*shared, *[teacher] * teachers, *[teacher, *smaller] * students, *others]
