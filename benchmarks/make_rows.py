@@ -12,8 +12,8 @@ benchmarks/rows/KIND, where the jobs look for them. Kinds:
 - `planted`: `--rows` rows of either, a `--share` of which gets another random label, marked in the column `planted`.
 - `types`: sentences of WNUT-17; the labels are the types of the entities that its tags mark.
 - `pairs`: the first `--rows` questions of SQuAD with their paragraphs, a tenth for validation; to test, the first
-  question of each of the first 2,000 paragraphs of the dev file. No paragraph stands in both files. texts.txt has what
-  the job space.toml learns vectors of, for its peer.
+  question of each of the first 2,000 paragraphs of the dev file. No paragraph stands in both files. texts.txt has the
+  texts of the job space.toml, for its peer.
 - `documents`: texts of `--words` words of the filler, whatever the label is, and behind them `--deciding` words of the
   label's kind: as a word is a token at least, whoever reads 512 tokens can but guess. Files have a blank line behind
   each document; a quarter of the documents makes test rows, and texts.txt has the others.

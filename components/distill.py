@@ -60,7 +60,7 @@ def distill(
         monitor = StepMonitor(examples, scored_after=count_tuning_rows(task, examples))
         start = {"is_copied": copied > 0, "is_trained": is_trained}
         history = distill_student(teacher_task, task, objective, rows, distillation, monitor, **start)
-        task = shape.finished(task)
+        task = shape.finish(task)
     if space := examples.features().get("space"):  # of texts with a teacher's vectors
         task.space = space
     tune_task(task, examples)

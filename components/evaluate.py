@@ -222,7 +222,8 @@ def evaluate(
     )
     metrics = count_records(metrics, {name: candidates[name][kept].file for name in files})
     decision = judge(metrics.models)
-    decision = decision._replace(reasons=[*decision.reasons, *([not_compared] if not_compared else [])])
+    if not_compared:
+        decision = decision._replace(reasons=[*decision.reasons, not_compared])
     if not decision.blessed:
         of_rules = {rule: cause for rows in measured_further for rule, cause in rows.causes.items()}
         causes = [*dict.fromkeys(of_rules.values())]

@@ -101,9 +101,10 @@ def list_trainings(settings: Settings) -> list[TrainingWork] | None:
         return None
     shared = []
     if settings.corpus is not None:
-        if (steps := settings.pretraining.steps) is None:
+        pretraining = settings.pretraining
+        if pretraining.steps is None:
             return None
-        shared.append(TrainingWork(steps * settings.pretraining.batch_size, settings.max_length, size))
+        shared.append(TrainingWork(pretraining.steps * pretraining.batch_size, settings.max_length, size))
     task, rows = TASK_ROWS[source.task], source.splits()["train"]
     tokens = measure_tokens(rows, task, checkpoint.tokenizer())
     lengths = RowLengths.of_tokens(tokens.lengths, len(rows), settings.max_length, source.task)

@@ -9,8 +9,8 @@ from typing import Literal
 _INFO = Path("/proc/cpuinfo")
 # The control group of this process, and the folder of all groups.
 _GROUP, _GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
-# Dot products of bfloat16 with sums in float32: AMX of x86 processors, FEAT_BF16 of Arm's, and AVX-512 BF16, which on
-# Intel's processors without AMX has 0.6 times the speed of float32 (docs/log.md).
+# Dot products of bfloat16 with sums in float32: AMX of x86 processors, FEAT_BF16 of Arm's, and AVX-512 BF16, which
+# had 0.6 times the speed of float32 on an Intel Xeon without AMX (docs/log.md), and is faster on AMD's.
 _BFLOAT16, _AVX512, _INTEL = frozenset({"amx_bf16", "bf16"}), "avx512_bf16", "GenuineIntel"
 
 
@@ -18,8 +18,8 @@ _BFLOAT16, _AVX512, _INTEL = frozenset({"amx_bf16", "bf16"}), "avx512_bf16", "Ge
 def native_precision() -> Literal["bfloat16", "float32"]:
     """The fastest precision for training that needs no other settings.
 
-    It is bfloat16 where the processor multiplies it natively and faster than float32, about twice as fast or more; else
-    float32. On systems without `/proc/cpuinfo` it is float32.
+    It is bfloat16 where the processor multiplies it natively and faster than float32; else float32. On systems
+    without `/proc/cpuinfo` it is float32.
     """
     try:
         parts = [line.partition(":") for line in _INFO.read_text().splitlines()]

@@ -133,7 +133,7 @@ def distill(
         objective = distillation_objective(teacher, small, source, settings)
         options = {"is_copied": copied > 0, "is_trained": is_trained}
         distill_student(teacher, small, objective, source, settings, ProgressBar(verbose), **options)
-        small = shape.finished(small)
+        small = shape.finish(small)
     if has_texts:
         small.space = teacher.space if vectors is None else digest([rows[TEACHER_ANSWERS].tobytes()])
     return small

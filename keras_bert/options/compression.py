@@ -75,7 +75,7 @@ class Student:
         """A student before its training, which has no layers of the teacher; None for an encoder of these sizes."""
         return None
 
-    def finished(self, student: Any) -> Any:
+    def finish(self, student: Any) -> Any:
         """The student after its training, which a kind of its own may store in other numbers."""
         return student
 

@@ -94,7 +94,8 @@ def guess_source(request: DraftRequest) -> Guess:
     if request.task is None and set(QUESTION_FIELDS) <= set(names):
         return _as_questions(request, files[0])
     lower = set(map(str.lower, names))
-    is_ranked = request.task is request.label is None and lower.isdisjoint(LABEL_NAMES) and lower.issuperset(_RANKED)
+    is_unlabelled = request.label is None and lower.isdisjoint(LABEL_NAMES)
+    is_ranked = request.task is None and is_unlabelled and lower.issuperset(_RANKED)
     if is_ranked or issubclass(TASK_SOURCES.get(request.task or "", TableSource), RetrievalSource):
         return _as_retrieval(request, names, files[0])
     tagged = find_tagged_columns(columns) if request.task in (None, SentenceSource.task) else None
@@ -187,7 +188,8 @@ def _as_retrieval(request: DraftRequest, names: Sequence[str], file: str) -> Gue
     task = request.task or RetrievalSource.task
     source = TASK_SOURCES[task](**request.paths(), query=query, passage=passage, negatives=negatives)
     reasons = [f"columns: {', '.join(names)}", f"queries: column {query!r}; passages: column {passage!r}"]
-    reasons += [f"negatives: {', '.join(negatives)}"] * bool(negatives)
+    if negatives:
+        reasons.append(f"negatives: {', '.join(negatives)}")
     return Guess(source, [*reasons, f"task: {task}, as the rows are queries with passages that answer them"])
 
 

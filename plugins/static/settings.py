@@ -113,7 +113,7 @@ class StaticStudent(Student):
         check("StaticStudent", "width", is_even, "be given, as an even number, where bits is 4", width)
         return task
 
-    def finished(self, student: Any) -> Any:
+    def finish(self, student: Any) -> Any:
         """See `pack_static`."""
         from plugins.static.models import pack_static
 

@@ -43,7 +43,7 @@ def static_task(*, width=None, quantized=False, bits=None, **settings):
     table = chance.normal(size=(tokenizer.vocabulary_size, 6)).astype("float32")
     task = build_static(table, tokenizer, weights=chance.random(len(table)).astype("float32"), max_length=8, **settings)
     task = task if width is None else task.projected(chance.normal(size=(6, width)).astype("float32"))
-    task = StaticStudent(bits=bits).finished(task)
+    task = StaticStudent(bits=bits).finish(task)
     if quantized:
         keras_bert.quantize(task, TEXTS, post_training=True)
     return task
