@@ -174,7 +174,7 @@ test-search: $(READY) $(SEARCH)/.ready ## searches for settings with Optuna
 
 ACCELERATORS := build/accelerators
 test-accelerators: $(READY) $(ACCELERATORS)/.ready ## files in the compilers and engines of accelerators; the GPU's needs a driver of Vulkan
-	PYTHONPATH=$(CURDIR)/$(ACCELERATORS) $(BIN)/python -m pytest -m accelerators tests/plugins/accelerators tests/plugins/coreml
+	PYTHONPATH=$(CURDIR)/$(ACCELERATORS) $(BIN)/python -m pytest -m accelerators tests/plugins/accelerators tests/plugins/coreml tests/plugins/open_labels
 
 # Beside the environment, which stays as it is locked.
 $(ACCELERATORS)/.ready: requirements/accelerators.lock $(LIBRARIES)
