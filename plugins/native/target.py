@@ -16,7 +16,8 @@ HEADER = ExportedFile(
 )
 _HERE = Path(__file__).parent
 SOURCES = tuple(
-    _HERE / name for name in ("bert_edge.hpp", "bert_edge.h", "bert_edge.cpp", "bert_edge.rs", "BertEdge.cs")
+    _HERE / name
+    for name in ("bert_edge.hpp", "bert_edge.h", "bert_edge.cpp", "bert_edge.rs", "BertEdge.cs", "bert_edge.dart")
 )
 
 
