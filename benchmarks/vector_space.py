@@ -1,4 +1,4 @@
-"""Models of one vector space on collections that none of them learnt, and on pairs of sentences.
+"""Models of one vector space on several collections, and on pairs of sentences.
 
     python -m benchmarks.make_rows pairs
     python -m benchmarks.vector_space teacher=CHECKPOINT student=FOLDER int8=model.tflite ...
