@@ -3,10 +3,11 @@
     python -m benchmarks.make_rows pairs
     python -m benchmarks.vector_space teacher=CHECKPOINT student=FOLDER int8=model.tflite ...
 
-The first model is the one whose documents the others search; shares are of its own score. A model is a checkpoint of
-sentence-transformers, a saved or pushed folder, or a file. `questions` are the test rows of `make_rows pairs`,
-`titles` those of 2,500 abstracts of PubMed that search for their abstract; both have nDCG@10. `pairs` is Spearman's
-correlation of cosines with people's scores on the dev file of STS-B. BM25 is in the same table.
+The first model is the one whose documents the others search; shares are of its score among its whole documents. A model
+is a checkpoint of sentence-transformers, a saved or pushed folder, or a file. `questions` are the test rows of
+`make_rows pairs`, `titles` those of 2,500 abstracts of PubMed that search for their abstract; both have nDCG@10, also
+by the sentences of documents (`plugins.vectors.pieces`). `pairs` is Spearman's correlation of cosines with people's
+scores on the dev file of STS-B. BM25 is in the same table.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from components.sources.retrieval import QueryRow
 from components.sources.text import TextSource
 from keras_bert.metrics.regression import correlations
 from keras_bert.metrics.retrieval import retrieval_scores
+from plugins.vectors.pieces import Pieces
 
 
 def main() -> None:
@@ -48,13 +50,14 @@ def main() -> None:
         alone, together = ({"queries": label, "documents": documents} for documents in ("its own", "the first model's"))
         for name, rows in collections.items():
             corpus = SplitCorpus.of(rows)
+            pieces = Pieces.of(corpus.passages)
             queries = task.predict([row.query for row in rows], prompt="query")
-            passages = task.predict(corpus.passages, prompt="passage")
-            score = search(task, corpus, queries, passages)
-            first, documents = of_teacher.setdefault(name, (score, passages))
-            alone[name] = f"{score:.2f} ({score / first:.1%})"
-            shared = search(task, corpus, queries, documents)
-            together[name] = f"{shared:.2f} ({shared / first:.1%})"
+            vectors = task.predict(pieces.texts, prompt="passage")
+            mine = search(task, corpus, pieces, queries, vectors)
+            first, documents = of_teacher.setdefault(name, (mine[0], vectors))
+            for cells, values in ((alone, mine), (together, search(task, corpus, pieces, queries, documents))):
+                for column, score in zip((name, f"{name}, by sentences"), values, strict=True):
+                    cells[column] = f"{score:.2f} ({score / first:.1%})"
         cosines = (task.predict(firsts) * task.predict(seconds)).sum(axis=1)
         alone["pairs"] = f"{100 * correlations(list(cosines), scores)['spearman']:.2f}"
         table += [alone] if label == options.models[0].split("=", 1)[0] else [alone, together]
@@ -81,9 +84,12 @@ def read_model(path: str, max_length: int) -> Any:
     return keras_bert.load(path)
 
 
-def search(task: Any, corpus: SplitCorpus, queries: Any, passages: Any) -> float:
-    """nDCG@10 of a search by the similarity of the task."""
-    return ndcg(rank_rows(corpus, lambda part: task.compare(queries[part], passages)))
+def search(task: Any, corpus: SplitCorpus, pieces: Pieces, queries: Any, vectors: Any) -> tuple[float, float]:
+    """nDCG@10 of a search by the similarity of the task, among whole documents and by their sentences."""
+    return (
+        ndcg(rank_rows(corpus, lambda part: task.compare(queries[part], vectors[pieces.starts]))),
+        ndcg(rank_rows(corpus, lambda part: pieces.pool(task.compare(queries[part], vectors)))),
+    )
 
 
 def ndcg(rankings: Sequence[Ranking]) -> float:

@@ -48,6 +48,8 @@ class TeacherCapability(Capability[VectorTeacher]):
         assert source is not None
         if not TASK_ROWS[source.task].has_vectors:
             raise InputError(f"teacher is only allowed for embedding and retrieval, got it for {source.task}")
+        if table.document_sentences and source.task != "retrieval":
+            raise InputError(f"teacher.document_sentences is only allowed for retrieval, got it for {source.task}")
         if settings.student is None:
             raise InputError("teacher must be left out without [student], as no step would read it")
         for name in _OF_LABELS:
@@ -142,6 +144,7 @@ class TeacherCapability(Capability[VectorTeacher]):
             sizes=export_sizes(table.sizes, settings, rows, students),
             names=tuple(size.name for size in table.sizes),
             metric=settings.evaluation.metric,
+            document_sentences=table.document_sentences,
             limits={STUDENT: {TEACHER: table.min_share}, **{size.name: size.min_shares for size in table.sizes}},
         )
         return [node.output(FurtherModels)]

@@ -20,6 +20,7 @@ from components.scoring.retrieval import rank_rows
 from components.sources.retrieval import QueryRow
 from components.training.model_folder import read_model
 from keras_bert.options.data import SimilarityFunction
+from plugins.vectors.pieces import Pieces
 from plugins.vectors.source import Release
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 class Sides(NamedTuple):
     """The vectors of the queries and of the documents of rows, and how their model compares vectors.
 
-    Of pairs of an embedding, first texts are queries and second ones documents (rows, width).
+    Of pairs of an embedding, first texts are queries and second ones documents (rows, width). With pieces, the vectors
+    of documents are those of all their texts.
     """
 
     queries: Array
@@ -44,6 +46,7 @@ class Sides(NamedTuple):
         "onnx",
         "onnxruntime",
         "scipy",
+        "sentencex",
         "tensorflow",
         "tensorflow-text",
         "tokenizers",
@@ -61,6 +64,7 @@ def measure_pairs(
     metric: str = "",
     limits: dict[str, dict[str, float]] | None = None,
     release: Release | None = None,
+    document_sentences: bool = False,
 ) -> None:
     """Scores the queries of students on the documents of their teacher, which an index of the teacher holds.
 
@@ -79,6 +83,8 @@ def measure_pairs(
         limits: queries -> documents -> the least ratio of their score to that of the teacher on its own documents. Both
             are `teacher`, `student`, which is the shipped file, or one of the names.
         release: the version that was pushed and is the teacher; the table then has its row, too.
+        document_sentences: whether each row of a search has another one beside it, where documents are searched by
+            their sentences, too, see `Pieces`.
 
     Raises:
         InputError: the task has no such metric.
@@ -91,36 +97,42 @@ def measure_pairs(
     for number, name in enumerate(names):
         models[name] = _find_shipped([], (sizes or [])[number * seeds : (number + 1) * seeds])[1]
     # Each of these has documents and queries; the float student has queries alone.
-    whole = [TEACHER, *([shipped, *names] if names else [])]
+    whole = [TEACHER, *([shipped, *names] if names or document_sentences else [])]
+    pieces = Pieces.of(SplitCorpus.of(rows).passages) if document_sentences else None
     done, total = 0, 1 + sum(map(len, models.values()))
 
     def embed(name: str, task: Any) -> Sides:
         nonlocal done
         report_progress(done, total, f"vectors of {name}")
         done += 1
-        return embed_sides(task, rows, has_documents=name in whole)
+        return embed_sides(task, rows, pieces, has_documents=name in whole)
 
     embedder = release.load() if release is not None else None if teacher is None else read_model(teacher)
     sides = {TEACHER: [embed(TEACHER, embedder)] * seeds}
     sides |= {name: [embed(name, file.open()) for file in seeded] for name, seeded in models.items()}
 
-    def score(queries: str, documents: str) -> MeasuredModel:
-        answers = [answer_pairs(rows, *pair) for pair in zip(sides[queries], sides[documents], strict=True)]
+    def score(queries: str, documents: str, *, by_sentences: bool = False) -> MeasuredModel:
+        pairs = zip(sides[queries], sides[documents], strict=True)
+        answers = [answer_pairs(rows, *pair, pieces, by_sentences=by_sentences) for pair in pairs]
         return MeasuredModel(SeedScores.table([scoring.score(rows, answer, ()).metrics for answer in answers]))
 
     goal, table, verdicts = score(TEACHER, TEACHER), dict[str, MeasuredModel](), list[tuple[bool, str]]()
     if release is not None:
         table[release.name] = goal
     timed_rows = read_timed_rows(examples) if names else []
+    if pieces is not None:
+        table[f"{release.name if release else TEACHER}, by sentences"] = score(TEACHER, TEACHER, by_sentences=True)
     pairs = [(name, TEACHER) for name in models] + [(one, other) for one in whole for other in whole[1:]]
     for queries, documents in sorted(pairs, key=lambda pair: [TEACHER, *models].index(pair[0])):
         row, model = describe_pair(queries, documents, release), score(queries, documents)
-        if queries == documents:
+        if queries == documents != shipped:
             megabytes, milliseconds = measure_size(models[queries][0], timed_rows)
             model = dataclasses.replace(model, megabytes=megabytes, milliseconds=milliseconds)
         # The table has the shipped file on its own documents already.
         if row != shipped:
             table[row] = model
+        if pieces is not None:
+            table[f"{row}, by sentences"] = score(queries, documents, by_sentences=True)
         verdicts += _judge(row, metric, model, goal, _find_limit(limits or {}, shipped, queries, documents))
     further.write(FurtherRows(table, verdicts))
 
@@ -153,12 +165,14 @@ def _judge(row: str, metric: str, model: MeasuredModel, goal: MeasuredModel, sha
     return [(points >= share * limit - 1e-9, f"{row} {metric} {points:.2f} {rule}")] if share else []
 
 
-def embed_sides(task: "Embedding", rows: Sequence[Any], *, has_documents: bool = True) -> Sides:
+def embed_sides(
+    task: "Embedding", rows: Sequence[Any], pieces: Pieces | None = None, *, has_documents: bool = True
+) -> Sides:
     """The vectors of the queries of rows, and of their corpus, without which there are no rows in it."""
     if isinstance(rows[0], QueryRow):
         vectors = task.predict([row.query for row in rows], prompt="query")
-        passages = SplitCorpus.of(rows).passages if has_documents else []
-        documents = task.predict(passages, prompt="passage") if passages else vectors[:0]
+        passages = SplitCorpus.of(rows).passages if pieces is None else pieces.texts
+        documents = task.predict(passages, prompt="passage") if has_documents else vectors[:0]
     else:
         texts, seconds = split_texts(rows)
         vectors = task.predict(texts)
@@ -166,14 +180,19 @@ def embed_sides(task: "Embedding", rows: Sequence[Any], *, has_documents: bool =
     return Sides(vectors, documents, task.similarity_function)
 
 
-def answer_pairs(rows: Sequence[Any], queries: Sides, documents: Sides) -> list[Any]:
+def answer_pairs(
+    rows: Sequence[Any], queries: Sides, documents: Sides, pieces: Pieces | None = None, *, by_sentences: bool = False
+) -> list[Any]:
     """The rankings of rows by the similarity of vectors, or the similarities of pairs; the queries' model compares."""
     from keras_bert.tasks.embedding import compare_vectors
 
     if isinstance(rows[0], QueryRow):
-        return rank_rows(
-            SplitCorpus.of(rows),
-            lambda part: compare_vectors(queries.queries[part], documents.documents, queries.function),
-        )
+        vectors = documents.documents if pieces is None or by_sentences else documents.documents[pieces.starts]
+
+        def compare(part: slice) -> Array:
+            similarities = compare_vectors(queries.queries[part], vectors, queries.function)
+            return pieces.pool(similarities) if pieces is not None and by_sentences else similarities
+
+        return rank_rows(SplitCorpus.of(rows), compare)
     pairs = zip(queries.queries, documents.documents, strict=True)
     return [float(compare_vectors(one[None], other[None], queries.function)[0, 0]) for one, other in pairs]

@@ -68,6 +68,8 @@ class VectorTeacher:
         sentences: the most sentences of each text that the student learns as further texts, at even distances. Queries
             are as short as sentences, which lengthen a training little. 0 for whole texts alone, and beside vectors
             that another program made.
+        document_sentences: whether the table of models shows, beside each search of a retrieval, the same search by the
+            sentences of documents: a document is as near to a query as the nearest of itself and its sentences.
         sizes: further students that learn the same vectors, such as a static table beside encoders of some layers.
         min_share: the least score of the shipped file's queries on the teacher's documents, as a share of the teacher's
             score, in the metric of the task; a file below it is not pushed. 0 for no limit.
@@ -81,6 +83,7 @@ class VectorTeacher:
     space: str = ""
     rows: bool = False
     sentences: pydantic.NonNegativeInt = 0
+    document_sentences: bool = False
     sizes: tuple[Size, ...] = ()
     min_share: Share = 0.0
 
@@ -101,6 +104,7 @@ class VectorTeacher:
             check("teacher", field, not (value and self.has_vectors), rule, value)
         rule = "be left out where another program made the vectors, as it embeds no documents"
         check("teacher", "sizes", not (self.sizes and self.has_vectors), rule, [size.name for size in self.sizes])
+        check("teacher", "document_sentences", not (self.document_sentences and self.has_vectors), rule, True)
         rule = "be 0 where another program made the vectors, as it embeds no documents"
         check("teacher", "min_share", not (self.min_share and self.has_vectors), rule, self.min_share)
         rule = "be left out beside vectors"

@@ -66,7 +66,10 @@ def adopt_model(
 
 
 @component(
-    libraries=("ai-edge-litert", "keras", "numpy", "onnxruntime", "tensorflow", "tensorflow-text", "tokenizers"),
+    libraries=(
+        *("ai-edge-litert", "keras", "numpy", "onnxruntime", "pyarrow", "sentencex", "tensorflow", "tensorflow-text"),
+        "tokenizers",
+    ),
     kind="training",
 )
 def embed_texts(

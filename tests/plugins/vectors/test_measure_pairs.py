@@ -13,6 +13,7 @@ from components.examples.registry import read_rows
 from components.examples.retrieval import SplitCorpus
 from components.training.model_folder import read_model
 from keras_bert.metrics.retrieval import rank_scores, retrieval_scores
+from plugins.vectors import pieces
 from plugins.vectors.measure_pairs import measure_pairs
 from plugins.vectors.source import Release
 from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts
@@ -125,6 +126,30 @@ def test_a_ladder_has_a_row_for_each_pair_and_limits_by_pair(models, tmp_path):
         "tiny",
     ]
     assert verdicts[0][0]
+
+
+def test_documents_are_searched_by_their_sentences_as_well(models, tmp_path, monkeypatch):
+    if models["examples"].features()["task"] == "embedding":
+        return
+    # Words of these rows' passages are their sentences, as they have no full stops.
+    monkeypatch.setattr(pieces, "split_sentences", str.split)
+    teacher, other = read_model(models["teacher"]), read_model(models["other"])
+    table = measure(models, tmp_path, [models["other"]], document_sentences=True).read().models
+    assert list(table) == [
+        *("teacher, by sentences", "teacher, on the documents of student"),
+        *("teacher, on the documents of student, by sentences", ROW, f"{ROW}, by sentences", "student, by sentences"),
+    ]
+    rows = read_rows(models["examples"], "test")
+    corpus = SplitCorpus.of(rows)
+    texts = [
+        [passage, *(words if len(words) > 1 else ())] for passage in corpus.passages for words in [passage.split()]
+    ]
+    for name, task in (("teacher, by sentences", teacher), (f"{ROW}, by sentences", other)):
+        queries = task.predict([row.query for row in rows], prompt="query")
+        best = [(queries @ teacher.predict(part, prompt="passage").T).max(axis=1) for part in texts]
+        ranks = [rank_scores(*row) for row in zip(np.stack(best, axis=1), corpus.relevant, strict=True)]
+        for metric, score in retrieval_scores(ranks).items():
+            assert table[name].metrics[metric].mean == pytest.approx(score)
 
 
 def test_a_student_below_the_limit_is_not_pushed(models, tmp_path):

@@ -329,6 +329,17 @@ def test_refuses_sizes_that_no_step_could_make(job, size, more, message):
         ({"contrast": {}}, "contrast must be left out with [teacher], whose vectors are all that"),
         ({"teacher": {"texts": "x.tsv", "vectors": "v", "sentences": 2}}, "teacher.sentences must be left out where"),
         ({"teacher": {"texts": "x.tsv", "vectors": "v", "rows": True}}, "teacher.rows must be left out where another"),
+        (
+            {"teacher": {"texts": "x.tsv", "vectors": "v", "document_sentences": True}},
+            "teacher.document_sentences must be left out where another program made the vectors",
+        ),
+        (
+            {
+                "examples": {"task": "embedding", "train": "x.tsv", "second_text": "other"},
+                "teacher": {"document_sentences": True},
+            },
+            "teacher.document_sentences is only allowed for retrieval, got it for embedding",
+        ),
         ({"examples": {"train": "x.tsv"}}, "teacher is only allowed for embedding and retrieval, got it for"),
     ],
 )
