@@ -7,6 +7,7 @@ import pydantic
 
 from components.dsl.errors import InputError
 from components.sources.text import TextSource, read_lines
+from components.text.sentences import split_sentences
 from keras_bert.core.validation import validated_dataclass
 
 _MEGABYTE = 1e6
@@ -19,10 +20,13 @@ class SearchTexts(TextSource):
     Attributes:
         path: text files as in `[corpus]`, one text per line; if empty, a retrieval job searches the passages and
             negatives of `[examples]`.
+        sentences: whether the sentences of each text are texts of the page, too. The sentence that answers a question
+            is nearer to it than the text around the sentence.
         max_megabytes: maximum size of the texts and their vectors in the page, in megabytes, above 0.
     """
 
     path: str = ""
+    sentences: bool = False
     max_megabytes: pydantic.PositiveFloat = 50.0
 
     def check(self) -> None:
@@ -47,14 +51,17 @@ def read_search_texts(source: SearchTexts, passages: Iterable[str], width: int) 
     """
     from keras_bert.clients.search_corpus import page_bytes
 
-    texts, megabytes = list[str](), 0.0
+    texts, megabytes = dict[str, None](), 0.0
     for text in read_lines(source) if source.path else passages:
-        megabytes += page_bytes(text, width) / _MEGABYTE
-        if megabytes > source.max_megabytes:
-            rule = f"hold the texts and their vectors of {width} numbers, got {source.max_megabytes:g}"
-            advice = "raise it, or search fewer texts"
-            raise InputError(f"page.max_megabytes must {rule}, which {len(texts)} texts fill; {advice}")
-        texts.append(text)
+        for part in (text, *(split_sentences(text) if source.sentences else ())):
+            if part in texts:
+                continue
+            megabytes += page_bytes(part, width) / _MEGABYTE
+            if megabytes > source.max_megabytes:
+                rule = f"hold the texts and their vectors of {width} numbers, got {source.max_megabytes:g}"
+                advice = "raise it, or search fewer texts"
+                raise InputError(f"page.max_megabytes must {rule}, which {len(texts)} texts fill; {advice}")
+            texts[part] = None
     if not texts:
         raise InputError(f"page must have at least one text to search, got none in {source.path or '[examples]'}")
-    return SizedTexts(texts, megabytes)
+    return SizedTexts([*texts], megabytes)
