@@ -8,6 +8,7 @@ of thousands of rows and of one example are compared fairly, and a label without
 
 import base64
 import dataclasses
+import threading
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self
 
@@ -32,6 +33,9 @@ from plugins.open_labels.label_space import (
 _ACCEPTED_SHARE = 0.95
 # The share of rows of trained labels that may be lost to added labels, see `find_bias`.
 ALLOWED_LOSS = 0.005
+# Threads change tables in turn: each change starts from the labels that the last one left. A lock of each table could
+# not be pickled.
+_CHANGES = threading.RLock()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +63,8 @@ class _Scorer(NamedTuple):
 
 class LabelTable:
     """Labels over a space, which can be added, renamed and removed; `undo` takes back the last change.
+
+    Threads may change a table and answer with it at the same time.
 
     Args:
         space: the space.
@@ -178,8 +184,6 @@ class LabelTable:
             ValueError: the label exists or is empty, or there is neither an example nor a name.
         """
         check("LabelTable", "label", bool(label.strip()), "not be empty", label)
-        rule = "be a new label; `add_examples` adds to one that exists"
-        check("LabelTable", "label", label not in self._labels, rule, label)
         width = len(self.space.center)
         none = np.zeros(width, "float32")
         if name_vector is None:
@@ -190,25 +194,32 @@ class LabelTable:
             worth = self.space.name_count
             start = Label((worth * place).astype("float32"), worth, "name", 0, none)
         examples = self.space.project(vectors) if len(vectors) else np.zeros((0, width))
-        self._change({**self._labels, label: _add(start, examples.sum(axis=0), len(examples))})
+        rule = "be a new label; `add_examples` adds to one that exists"
+        with _CHANGES:
+            check("LabelTable", "label", label not in self._labels, rule, label)
+            self._change({**self._labels, label: _add(start, examples.sum(axis=0), len(examples))})
 
     def add_examples(self, label: str, vectors: Array) -> None:
         """Adds the vectors of examples (examples, width) to a label."""
         check("LabelTable", "vectors", len(vectors) > 0, "hold at least one example", 0)
         examples = self.space.project(vectors)
-        self._change({**self._labels, label: _add(self[label], examples.sum(axis=0), len(examples))})
+        with _CHANGES:
+            self._change({**self._labels, label: _add(self[label], examples.sum(axis=0), len(examples))})
 
     def rename(self, label: str, new_label: str) -> None:
         """Gives a label another name."""
-        self._check_known(label)
         check("LabelTable", "new_label", bool(new_label.strip()), "not be empty", new_label)
-        check("LabelTable", "new_label", new_label not in self._labels, f"be none of {list(self._labels)}", new_label)
-        self._change({new_label if name == label else name: entry for name, entry in self._labels.items()})
+        with _CHANGES:
+            self._check_known(label)
+            rule = f"be none of {list(self._labels)}"
+            check("LabelTable", "new_label", new_label not in self._labels, rule, new_label)
+            self._change({new_label if name == label else name: entry for name, entry in self._labels.items()})
 
     def remove(self, label: str) -> None:
         """Removes a label."""
-        self._check_known(label)
-        self._change({name: entry for name, entry in self._labels.items() if name != label})
+        with _CHANGES:
+            self._check_known(label)
+            self._change({name: entry for name, entry in self._labels.items() if name != label})
 
     def undo(self) -> None:
         """Takes back the last change since the table was made or read.
@@ -216,8 +227,9 @@ class LabelTable:
         Raises:
             ValueError: there is none.
         """
-        check("LabelTable", "undo", bool(self._history), "follow a change", "none")
-        self._labels = self._history.pop()
+        with _CHANGES:
+            check("LabelTable", "undo", bool(self._history), "follow a change", "none")
+            self._labels = self._history.pop()
 
     def export(self) -> bytes:
         """The counts and sums of the examples that were added; no text can be read from them."""
@@ -232,11 +244,13 @@ class LabelTable:
         ours, (theirs, added) = self.space.digest(), unpack_export(exported)
         rule = f"be {ours}, the space of this table: sums of another encoder cannot be added"
         check("LabelTable", "space", theirs == ours, rule, theirs)
-        labels, none = dict(self._labels), np.zeros(len(self.space.center), "float32")
-        for name, (count, sums) in added.items():
-            label = labels.get(name, Label(none, 0.0, "examples", 0, none))
-            labels[name] = _add(label, sums, count)
-        self._change(labels)
+        none = np.zeros(len(self.space.center), "float32")
+        with _CHANGES:
+            labels = dict(self._labels)
+            for name, (count, sums) in added.items():
+                label = labels.get(name, Label(none, 0.0, "examples", 0, none))
+                labels[name] = _add(label, sums, count)
+            self._change(labels)
 
     def as_bytes(self) -> bytes:
         """The table as bytes, see `plugins.open_labels.label_file`; `from_bytes` reads them."""

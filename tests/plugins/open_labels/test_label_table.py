@@ -1,6 +1,8 @@
 """The table of labels: its scores against normal densities, and what additions, undo and merging do."""
 
 import dataclasses
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -131,6 +133,27 @@ def test_undo_gives_the_old_answers_bit_for_bit(table):
     np.testing.assert_array_equal(table.scores(vectors), before)
     with pytest.raises(ValueError, match="undo must follow a change, got 'none'"):
         table.undo()
+
+
+def test_no_change_of_another_thread_is_lost(table):
+    vectors, *_ = rows("ab", np.random.default_rng(5))
+
+    def change(thread):
+        for number in range(60):
+            table.add(f"{thread} {number}", vectors[:1])
+            table.add_examples("a", vectors[:1])
+
+    threads = [threading.Thread(target=change, args=(thread,)) for thread in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert (len(table.labels), table["a"].added) == (4 + 4 * 60, 4 * 60)
 
 
 def test_examples_at_once_and_one_by_one_are_the_same(table):
