@@ -96,7 +96,7 @@ def export_model(
 
     def open_source() -> tuple["ExportInputs", "ComparisonRows"]:
         task, features = _truncate(read_model(model), export.dimension), read_features(examples, "validation", rows)
-        task.pairs = _are_pairs(task, features)
+        task.pairs = are_pairs(task, features)
         recipe = None if quantization is None else quantization.recipe
         calibration_rows = read_features(examples, "train", rows) if needs_calibration_rows(recipe) else None
         # Of pairs and questions the first text.
@@ -225,7 +225,7 @@ def read_features(examples: TaskExamples, split: str, rows: int) -> "Features":
     return {name: batch[name].numpy() for name in INPUT_NAMES}
 
 
-def _are_pairs(task: "Task", features: "Features") -> bool | None:
+def are_pairs(task: "Task", features: "Features") -> bool | None:
     """Whether rows (rows, longest) hold two texts each; None where some do, or where the task takes one or two."""
     if task.second_text != "optional":
         return None

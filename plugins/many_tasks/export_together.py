@@ -8,7 +8,7 @@ import numpy as np
 
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.component import Input, Output, component
-from components.export_model import LIBRARIES, read_features
+from components.export_model import LIBRARIES, are_pairs, read_features
 from keras_bert.core.folders import EXPORT_FILE
 from keras_bert.options.export import Export
 
@@ -47,6 +47,8 @@ def export_together(
         name: ComparisonRows(read_features(source, "validation", rows), list, MINIMUM_AGREEMENT)
         for name, source in sources.items()
     }
+    for name, task in many.tasks.items():
+        task.pairs = are_pairs(task, samples[name].features)
     many.save_settings(edge.path)
     files = {"tflite": LITERT_FLOAT if quantization is None else LITERT, "onnx": ONNX}
     inputs, records = ExportInputs(many, quantization, export, edge.path), {}

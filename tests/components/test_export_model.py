@@ -8,7 +8,7 @@ import pytest
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
-from components.export_model import _are_pairs, _choose_beside, export_model, read_features
+from components.export_model import _choose_beside, are_pairs, export_model, read_features
 from components.push import choose_files
 from components.sources.table import TextRow
 from components.training.model_folder import read_model
@@ -248,7 +248,7 @@ def test_a_file_that_breaks_a_rule_is_not_published(float_model, examples, tmp_p
 def test_rows_tell_whether_they_are_pairs(student, ends, pairs):
     task = read_model(student)
     ids = np.where(ends, task.tokenizer.sep_id, task.tokenizer.cls_id)
-    assert _are_pairs(task, {"token_ids": ids, "padding_mask": np.ones_like(ids)}) is pairs
+    assert are_pairs(task, {"token_ids": ids, "padding_mask": np.ones_like(ids)}) is pairs
 
 
 @pytest.mark.parametrize(("count", "percentage"), [(64, 50), (1, 0)])

@@ -40,6 +40,7 @@ from plugins.many_tasks.measure_single import measure_single
 from plugins.many_tasks.push import push_together
 from plugins.many_tasks.steps import distill_together, fine_tune_together, prune_together, quantize_together
 from tests.components.tuning_job import Line, eagerly, ingest, table, write_checkpoint, write_rows
+from tests.pipeline.command_line import refused
 
 KINDS = {"kind": "classification", "price": "regression"}
 QUICK = {"steps": 3, "batch_size": 8, "learning_rate": 1e-2, "xla": "off"}
@@ -164,7 +165,7 @@ def test_files_answer_as_the_scores_say(job):
     assert job.scores["kind"][0].read().score.mean == pytest.approx(right)
 
 
-def test_pushed_folder_answers_each_task_and_all(job, tmp_path):
+def test_pushed_folder_answers_each_task_and_all(job, tmp_path, capfd):
     folder = push(job, tmp_path)
     assert folder.name == "1"
     texts = ["cow hen owl fox", "oak fir elm fern"]
@@ -184,6 +185,9 @@ def test_pushed_folder_answers_each_task_and_all(job, tmp_path):
     described = read_description(folder / "model.tflite")
     assert set(described["metrics"]["tasks"]) == set(KINDS)
     check_file(folder)
+    assert [keras_bert.load(folder, task=name).pairs for name in KINDS] == [False, False]
+    line = refused(capfd, "predict", folder, "--task", "kind", "cow hen", "--second", "oak fir")
+    assert line == "--second must be left out: the model takes single texts"
     # The same files are no new version.
     shutil.rmtree(tmp_path / "pushed-artifact")
     for name in KINDS:
