@@ -96,9 +96,13 @@ def write_file(
 
 def _write_tflite(many: ManyTasks, file: Path, lengths: Sequence[int], rows: Features | None) -> None:
     """Writes the network of all tasks and that of each, one after another, and merges the files."""
-    contents = {}
+    contents, joint = {}, many.quantization
+    if joint is not None:
+        # The exporter knows heads whose results stay float, too, by a path without the name of the task.
+        heads = [layer for task in many.tasks.values() for layer in task.float_layers]
+        joint = joint._replace(float_layers=(*joint.float_layers, *heads))
     with named_apart(many.model):
-        export_quantized(many.network(), file, lengths, many.quantization, rows)
+        export_quantized(many.network(), file, lengths, joint, rows)
     contents["serve"] = file.read_bytes()
     for name, task in many.tasks.items():
         export_quantized(task.network(), file, lengths, task.quantization, rows, output=task.output_name)

@@ -148,6 +148,11 @@ class ManyTasks(Task):
         return type(self)(rebuilt, shares=self.shares)
 
     @property
+    def float_layers(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Those of all tasks, with the paths of `plugins.many_tasks.joint.named_apart`."""
+        return tuple(f"{name}/{layer}" for name, task in self.tasks.items() for layer in task.float_layers)
+
+    @property
     def drawn_weights(self) -> Mapping[str, Any]:
         """The random weights of the heads that are new, by task and path."""
         drawn = {name: task.drawn_weights for name, task in self.tasks.items()}

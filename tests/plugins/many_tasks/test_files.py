@@ -8,11 +8,13 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter
 
 import keras_bert
+from keras_bert.core.target_scale import TargetScale
 from pipeline.cli import main
 from plugins.many_tasks import recipes
+from plugins.many_tasks.task import ManyTasks
 from tests.keras_bert.recipes.test_texts import TEXTS
 from tests.pipeline.command_line import refused, said
-from tests.plugins.many_tasks.tiny import data_of, make_many
+from tests.plugins.many_tasks.tiny import data_of, make_many, make_tasks
 
 pytestmark = pytest.mark.usefixtures("eager")
 
@@ -79,6 +81,20 @@ def test_the_command_predict_answers_with_one_task_or_all(many, files, capfd):
     assert capfd.readouterr().out.startswith("mood\t")
     assert main(["predict", str(files / "many.tflite"), READ[0], "--task", "stars"]) == 2
     assert "ManyTasks.task must be one of mood, tags, got 'stars'" in capfd.readouterr().err
+
+
+def test_numbers_of_a_regression_are_on_no_grid(tmp_path):
+    """A grid of eight bits from 0 to 5,030 would have steps of 20."""
+    tasks = make_tasks("mood", "stars")
+    tasks["stars"].model.get_layer("regressor").scale = TargetScale(5000.0, 10.0)
+    many = ManyTasks(tasks)
+    recipes.quantize(many, data_of(many), recipe="static_wi8_ai8", post_training=True, batch_size=8)
+    assert many.quantization.float_layers == ("stars/regressor",)
+    expected = many.part("stars").predict(TEXTS)
+    many.export(tmp_path / "many.tflite", TEXTS, lengths=(8,))
+    together = [answer["stars"] for answer in keras_bert.load(tmp_path / "many.tflite").predict(TEXTS)]
+    alone = keras_bert.load(tmp_path / "many.tflite", task="stars").predict(TEXTS)
+    np.testing.assert_allclose([together, alone], [expected, expected], atol=5)
 
 
 def test_refuses_other_names_and_half_numbers_of_a_regression(tmp_path):
