@@ -109,8 +109,10 @@ def fit(
         monitor, objective_weights = ProgressBar(verbose, settings.validations), cast("Any", weights)
         history = fit_task(chosen, None, mixed, settings, monitor, class_weights=objective_weights)
     for name, task in chosen.tasks.items():
-        if validation_split and task.tunes:
-            tune_task(task, *(column[parts[name][2] :] for column in columns[name]))
+        if task.tunes and (validation_split or task.tuned_by == "train"):
+            first = parts[name][2]
+            tuned = slice(first, None) if task.tuned_by == "validation" else slice(first)
+            tune_task(task, *(column[tuned] for column in columns[name]))
     return History(history)
 
 
@@ -151,7 +153,7 @@ def distill(
     plan = suggest_training(teacher, _mean_count(columns), is_student=True, **{**shape.training, **training})
     mixed, sources = _read(teacher, columns, plan, temperature)
     settings = DistillationSettings(**vars(plan), **vars(distillation))
-    return distill_together(
+    small, _, _ = distill_together(
         teacher,
         teachers or {},
         sources,
@@ -160,7 +162,12 @@ def distill(
         settings,
         ProgressBar(verbose),
         lambda name, task: _prepare(task, columns[name], read_rows(task, columns[name])),
-    )[0]
+    )
+    for name, task in small.tasks.items():
+        # What the teacher has of its own vectors, such as a table of labels, does not hold for those of the student.
+        if task.tunes and task.tuned_by == "train":
+            tune_task(task, *columns[name])
+    return small
 
 
 def prune(

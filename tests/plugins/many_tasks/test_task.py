@@ -3,12 +3,14 @@
 import random
 import re
 import threading
+from collections import Counter
 
 import numpy as np
 import pytest
 
 import keras_bert
 from keras_bert.core.folders import LOGITS
+from keras_bert.options.compression import Student
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.pretraining import Pretraining
@@ -157,6 +159,21 @@ def test_a_loaded_model_goes_on_learning_as_the_saved_one(tmp_path):
     for task in (many, loaded):
         task.fit(data_of(task), **FAST)
     assert_same(loaded.predict(READ), many.predict(READ))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25])
+def test_labels_as_data_are_fitted_to_the_training_rows(share):
+    task = pytest.importorskip("plugins.open_labels.task", reason="the task is of another plug-in")
+    tasks, labels = make_tasks("stars"), [text.split()[0] for text in TEXTS]
+    tasks["intent"] = task.OpenLabels.build(tasks["stars"].encoder, TOKENIZER, max_length=8)
+    many, data = ManyTasks(tasks), {"intent": (TEXTS, labels), "stars": DATA["stars"]}
+    many.fit(data, **FAST, validation_split=share)
+    learned = labels[: len(labels) - round(share * len(labels))]
+    table = many.part("intent").table
+    assert {label: table[label].weight for label in table.labels} == Counter(learned)
+    small = recipes.distill(many, data, student=Student(num_layers=1, hidden_size=8), **FAST)
+    assert small.part("intent").labels == tuple(sorted(set(labels)))
+    assert len(small.part("intent").classify(READ)) == len(READ)
 
 
 def test_vectors_of_a_quantized_model_stay_in_their_space():
