@@ -13,6 +13,7 @@ from components.scoring.blessing import Thresholds
 from components.sources.checkpoint import Checkpoint
 from components.sources.questions import QuestionSource
 from components.sources.retrieval import RetrievalSource
+from components.sources.teacher_columns import FilesWithTeacherAnswers
 from keras_bert.core.checks import FieldError
 from keras_bert.options.export import Export
 from pipeline.capability import Capability
@@ -154,6 +155,12 @@ def _check_shared(table: Tables, settings: Settings) -> None:
             raise InputError(
                 f"export.{field} must be left out with [tasks], as it is for files of one task, got {value!r}"
             )
+    if settings.contrast is not None and settings.contrast.across_micro_batches:
+        raise InputError(
+            "contrast.across_micro_batches must be false with [tasks], whose trainings compare the passages of one "
+            "micro-batch; set accumulation to 1, or train the task in a job of its own"
+        )
+    _check_answers(table, settings)
     kinds = [task.examples.task for task in table.values()]
     if settings.quantization is not None:
         with table_errors("quantization"):
@@ -165,3 +172,19 @@ def _check_shared(table: Tables, settings: Settings) -> None:
     ):
         if field in settings.model_fields_set and not suits:
             raise InputError(f"{field} must be left out, as no task of [tasks] reads it")
+
+
+def _check_answers(table: Tables, settings: Settings) -> None:
+    """Raises InputError where no training would read a teacher's answers in the rows of a task."""
+    columns = {
+        name: task.examples.answer_column
+        for name, task in table.items()
+        if isinstance(task.examples, FilesWithTeacherAnswers) and task.examples.has_teacher_answers
+    }
+    others = sorted(table.keys() - columns.keys())
+    if columns and (settings.student is None or others):
+        where = f"beside [tasks.{others[0]}], which has none" if others else "without [student]"
+        raise InputError(
+            f"tasks.{min(columns)}.examples must have no answers of a teacher {where}: only a student whose rows all "
+            f"have such answers learns from them, got those in column {columns[min(columns)]!r}"
+        )

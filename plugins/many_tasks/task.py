@@ -18,6 +18,7 @@ from keras_bert.tasks.base import Runtime, Task, slices
 from keras_bert.tasks.calibration import Calibration, calibration_of
 from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model
 from keras_bert.tasks.embedding import Embedding
+from keras_bert.tasks.retrieval import Retrieval
 from plugins.many_tasks.outputs import OutputOf, Remembered, open_part
 
 if TYPE_CHECKING:
@@ -210,6 +211,10 @@ class ManyTasks(Task):
         from plugins.many_tasks.objective import ManyObjective
 
         weights: Mapping[str, Any] = class_weights or {}
+        for name, task in self.tasks.items():
+            across = isinstance(task, Retrieval) and task.contrast.across_micro_batches
+            rule = "be false among several tasks, whose passages are compared within a micro-batch"
+            check("Contrast", f"across_micro_batches of {name}", not across, rule, True)
         objectives = {name: task.objective(weights.get(name)) for name, task in self.tasks.items()}
         return ManyObjective(objectives, self.shares)
 

@@ -82,6 +82,21 @@ def test_a_job_of_two_tasks_passes_and_warns_by_task(folder):
         ("stride = 4\n" + JOB, "stride must be left out, as no task of [tasks] reads it"),
         (JOB + "[contrast]\nscale = 3.0\n", "contrast must be left out, as no task of [tasks] reads it"),
         (
+            JOB + "[contrast]\nacross_micro_batches = true\n",
+            "contrast.across_micro_batches must be false with [tasks], whose trainings compare the passages of one "
+            "micro-batch; set accumulation to 1, or train the task in a job of its own",
+        ),
+        (
+            CHECKPOINT + MOOD + "probabilities = 'p'\n",
+            "tasks.mood.examples must have no answers of a teacher without [student]: only a student whose rows all "
+            "have such answers learns from them, got those in column 'p'",
+        ),
+        (
+            CHECKPOINT + MOOD + "probabilities = 'p'\n" + NAMES + STUDENT,
+            "tasks.mood.examples must have no answers of a teacher beside [tasks.names], which has none: only a "
+            "student whose rows all have such answers learns from them, got those in column 'p'",
+        ),
+        (
             CHECKPOINT + MOOD + "task = 'regression'\n[quantization]\nrecipe = 'float16'\n",
             "quantization.recipe must hold integers in a file with a regression, whose head stays float32, "
             "got 'float16'",

@@ -14,6 +14,7 @@ from keras_bert.options.compression import Student
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.pretraining import Pretraining
+from keras_bert.tasks.retrieval import Retrieval
 from plugins.many_tasks import recipes
 from plugins.many_tasks.joint import named_apart
 from plugins.many_tasks.task import ManyTasks
@@ -174,6 +175,15 @@ def test_labels_as_data_are_fitted_to_the_training_rows(share):
     small = recipes.distill(many, data, student=Student(num_layers=1, hidden_size=8), **FAST)
     assert small.part("intent").labels == tuple(sorted(set(labels)))
     assert len(small.part("intent").classify(READ)) == len(READ)
+
+
+def test_refuses_passages_of_other_micro_batches():
+    tasks = make_tasks("stars")
+    contrast = {"across_micro_batches": True}
+    tasks["find"] = Retrieval.build(tasks["stars"].encoder, TOKENIZER, max_length=8, contrast=contrast)
+    data = {"find": (TEXTS, TEXTS[::-1]), "stars": DATA["stars"]}
+    with pytest.raises(ValueError, match=r"Contrast\.across_micro_batches of find must be false among several tasks"):
+        ManyTasks(tasks).fit(data, **FAST, accumulation=2)
 
 
 def test_vectors_of_a_quantized_model_stay_in_their_space():
