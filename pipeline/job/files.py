@@ -27,20 +27,20 @@ from pipeline.settings.schema import TASKS, Settings
 DEFAULT_JOB = Path(__file__).with_name("default_job.toml")
 
 # Values of a settings file that are paths, relative to the folder of the file.
-_SPLITS = (("examples", "train"), ("examples", "validation"), ("examples", "test"))
 _TEXTS = (("corpus", "path"), ("general_distillation", "path"), ("unlabelled", "path"), ("page", "path"))
 _OF_CAPABILITIES = tuple(
     (section, key)
     for capability in CAPABILITIES
     for section, _, key in (f"{capability.name}.{path}".rpartition(".") for path in capability.paths)
 )
-_PATTERNS = (*_TEXTS, *_SPLITS, *_OF_CAPABILITIES)
+_PATTERNS = (*_TEXTS, *(("examples", split) for split in ("train", "validation", "test")), *_OF_CAPABILITIES)
 _CHECKPOINTS = (("checkpoint", "path"), ("reranker", "path"))
 PATHS = (*_CHECKPOINTS, *_PATTERNS, ("push", "folder"))
 
-
 # Tables whose keys choose one of several kinds. A file that extends another one replaces such a table as a whole.
 _REPLACED_TABLES = ("corpus", "examples", "student")
+# Tables whose keys are names that the user gives. Each name has tables that are merged as those of a job.
+_NAMED_TABLES = {section.partition(".")[0] for section, _ in _OF_CAPABILITIES if ".*" in section}
 
 Tables = dict[str, Any]
 
@@ -139,8 +139,7 @@ def override_tables(tables: Mapping[str, Any], overrides: Iterable[str]) -> Tabl
         if last == "epochs":
             table.pop("steps", None)  # steps of the file would take precedence over these epochs
     _check_values(raw)
-    # Paths of files are absolute by now. A relative path would mean another file in another working directory, but have
-    # the same cache key.
+    # A relative path would mean another file in another working directory, but have the same cache key.
     _resolve_paths(raw, Path.cwd())
     return raw
 
@@ -158,8 +157,7 @@ def read_tables(path: Path, extending: Sequence[Path] = ()) -> Tables:
         raise InputError(f"the settings file {path} cannot be read: {error}") from None
     _check_values(raw)
     _resolve_paths(raw, path.parent)
-    extended = raw.pop("extends", None)
-    if extended is None:
+    if (extended := raw.pop("extends", None)) is None:
         return raw
     if not isinstance(extended, str):
         raise InputError(f"extends must be the path of a settings file, got {extended!r}")
@@ -170,17 +168,19 @@ def read_tables(path: Path, extending: Sequence[Path] = ()) -> Tables:
     return merge_tables(read_tables(base, extending), raw)
 
 
-def merge_tables(base: Mapping[str, Any], changes: Mapping[str, Any]) -> Tables:
+def merge_tables(base: Mapping[str, Any], changes: Mapping[str, Any], *, has_names: bool = False) -> Tables:
     """Merges a job file into the file that it extends, key by key, except for the tables in `_REPLACED_TABLES`."""
     merged = dict(base)
     for name, value in changes.items():
         table = merged.get(name)
-        if not isinstance(value, dict) or not isinstance(table, dict) or name in _REPLACED_TABLES:
+        if not isinstance(value, dict) or not isinstance(table, dict) or (name in _REPLACED_TABLES and not has_names):
             merged[name] = value
-            continue
-        # Steps of the base would take precedence over these epochs.
-        kept = {key: item for key, item in table.items() if not (key == "steps" and "epochs" in value)}
-        merged[name] = {**kept, **value}
+        elif has_names or name in _NAMED_TABLES:
+            merged[name] = merge_tables(table, value, has_names=not has_names)
+        else:
+            # Steps of the base would take precedence over these epochs.
+            kept = {key: item for key, item in table.items() if not (key == "steps" and "epochs" in value)}
+            merged[name] = {**kept, **value}
     return merged
 
 

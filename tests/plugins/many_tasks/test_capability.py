@@ -134,6 +134,19 @@ def test_refuses_an_unknown_kind_and_the_names_of_one_that_cannot_be_joined(fold
     )
 
 
+def test_a_file_that_extends_a_job_keeps_what_it_does_not_change(folder):
+    limits = "[tasks.mood]\nshare = 2.0\n[tasks.mood.evaluation]\nmin_score = 80\n"
+    (folder / "base.toml").write_text(JOB + limits)
+    (folder / "more.tsv").write_text((folder / "rows.tsv").read_text())
+    text = "extends = 'base.toml'\n[tasks.mood.examples]\ntrain = 'more.tsv'\n[tasks.mood.evaluation]\nmetric = 'mcc'\n"
+    mood = load(folder, text).tasks["mood"]
+    assert (mood.examples.train, mood.share) == (str(folder / "more.tsv"), 2.0)
+    assert (mood.evaluation.min_score, mood.evaluation.metric) == (80, "mcc")
+    # Keys of rows choose the kind of their task: they are replaced together.
+    text = "extends = 'base.toml'\n[tasks.names.examples]\ntrain = 'rows.tsv'\n"
+    assert load(folder, text).tasks["names"].examples.task == "classification"
+
+
 def test_refuses_a_name_twice(folder):
     line = refusal(folder, JOB + MOOD)
     assert line.startswith(f"the settings file {folder / 'my.toml'} cannot be read: Cannot declare ('tasks', 'mood', ")
