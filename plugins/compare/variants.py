@@ -88,6 +88,11 @@ def _load(path: Path, tasks: dict[str, Tables], overrides: Sequence[str], budget
         raise InputError("corpus must be set if --flops or --minutes gives a budget of pre-training")
     if not tasks:
         settings = make_settings(tables, overrides)
+        if settings.examples is None and settings.corpus is None:
+            raise InputError(
+                "there must be [examples] or a [corpus] to compare, got a job of several tasks; compare each task in a "
+                "job of its own"
+            )
         task_settings = {settings.examples.task: settings} if settings.examples is not None else {}
         return ComparedVariant(path.stem, settings, task_settings)
     bare = {key: value for key, value in tables.items() if key not in _EXAMPLE_KEYS}

@@ -4,6 +4,7 @@ import pytest
 
 from pipeline.job.checks import check_data
 from pipeline.orchestrator.graph import sources_of
+from tests.pipeline.command_line import refused
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load, refusal, write_checkpoint
 from tests.pipeline.test_pipelines import STUDENT, reads, values, wire
 
@@ -131,6 +132,17 @@ def test_refuses_an_unknown_kind_and_the_names_of_one_that_cannot_be_joined(fold
     assert line == (
         "tasks.find.examples.task must not be 'sparse', whose head calls layers of the encoder: other tasks cannot "
         "have theirs beside it; train it in a job of its own"
+    )
+
+
+def test_refuses_a_comparison(folder, capfd):
+    pytest.importorskip("plugins.compare", reason="the command is of another plug-in")
+    for name in ("a", "b"):
+        (folder / f"{name}.toml").write_text(f"name = '{name}'\n{JOB}")
+    line = refused(capfd, "compare", folder / "a.toml", folder / "b.toml", "--root", folder / "root")
+    assert line == (
+        "a.toml: there must be [examples] or a [corpus] to compare, got a job of several tasks; compare each task in a "
+        "job of its own"
     )
 
 
