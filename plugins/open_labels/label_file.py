@@ -66,7 +66,7 @@ def unpack_export(content: bytes) -> tuple[str, dict[str, tuple[int, Array]]]:
     reader = _Reader(content, _EXPORT, "export of labels")
     width, count, space = reader.read("<2i16s")
     labels = {reader.name(): (reader.read("<i")[0], reader.array(width)) for _ in range(count)}
-    reader.check(reader.is_at_end and len(labels) == count)
+    reader.check(reader.is_at_end and len(labels) == count and all(examples > 0 for examples, _ in labels.values()))
     return space.decode(), labels
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from plugins.open_labels.label_file import pack_export
 from plugins.open_labels.label_table import Label, LabelSpace, LabelTable
 
 WIDTH = 6
@@ -207,6 +208,12 @@ def test_exports_of_two_devices_are_merged(table):
         table.merge(stranger.export())
 
 
+def exported(table, count, number):
+    """What a device exports of a label with so many examples, whose sums are this number."""
+    none, sums = np.zeros(WIDTH, "float32"), np.full(WIDTH, number, "float32")
+    return pack_export(table.space, {"new": Label(none, float(count), "examples", count, sums)})
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -214,6 +221,10 @@ def test_exports_of_two_devices_are_merged(table):
         (lambda table: table.add(" ", np.ones((1, WIDTH))), "label must not be empty"),
         (lambda table: table.add("new", np.ones((0, WIDTH))), "vectors must hold at least one example, got 0"),
         (lambda table: table.add("new", np.ones((1, 3))), "vectors must be 6 wide"),
+        (lambda table: table.add("new", np.full((1, WIDTH), np.nan)), "vectors must be finite numbers"),
+        (lambda table: table.add_examples("a", np.full((1, WIDTH), 1e39)), "vectors must be finite numbers"),
+        (lambda table: table.merge(exported(table, 1, np.nan)), "vectors must be finite numbers"),
+        (lambda table: table.merge(exported(table, -1, 0.0)), "content must be a whole export of labels"),
         (lambda table: table.add_examples("e", np.ones((1, WIDTH))), r"label must be one of \['a', 'b', 'c', 'd'\]"),
         (lambda table: table.rename("a", "b"), r"new_label must be none of \['a', 'b', 'c', 'd'\], got 'b'"),
         (lambda table: table.remove("e"), "label must be one of"),
