@@ -24,6 +24,8 @@ from plugins.many_tasks.outputs import OutputOf, Remembered, open_part
 if TYPE_CHECKING:
     import keras
 
+    from keras_bert.adaptation.adapter import Adapter
+    from keras_bert.options.adaptation import Adaptation
     from keras_bert.tokenizers.base import BaseTokenizer
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -217,6 +219,17 @@ class ManyTasks(Task):
             check("Contrast", f"across_micro_batches of {name}", not across, rule, True)
         objectives = {name: task.objective(weights.get(name)) for name, task in self.tasks.items()}
         return ManyObjective(objectives, self.shares)
+
+    def training_rows(self, *data: Any, **pairs: Any) -> dict[str, Any]:
+        """Refuses rows that are not named by their tasks, as those of `keras_bert.fit`."""
+        raise ValueError(
+            "ManyTasks must have rows by the names of tasks: call its method fit, and distill, prune and quantize of "
+            "plugins.many_tasks.recipes; evaluate each of its tasks"
+        )
+
+    def adapt(self, adaptation: Adaptation) -> Adapter:
+        """Refuses an adapter, which the tasks inside would not have."""
+        raise ValueError("ManyTasks.adapter must be trained and merged before tasks are joined")
 
     def loss(self) -> dict[str, Any]:
         return {name: task.loss() for name, task in self.tasks.items()}

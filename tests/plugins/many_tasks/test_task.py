@@ -269,6 +269,12 @@ def test_refuses_rows_before_any_training():
     bad = (TEXTS, ["never"] * len(TEXTS))
     for call, message in (
         (lambda: many.fit({}), "data must have rows of at least one task"),
+        (
+            lambda: keras_bert.fit(many, data_of(many)),
+            "ManyTasks must have rows by the names of tasks: call its method",
+        ),
+        (lambda: keras_bert.evaluate(many, TEXTS, DATA["mood"][1]), "ManyTasks must have rows by the names of tasks"),
+        (lambda: many.adapt(keras_bert.Lora(rank=1)), "ManyTasks.adapter must be trained and merged before tasks are"),
         (lambda: many.fit({"other": bad}), "ManyTasks.task must be one of mood, stars, got 'other'"),
         (lambda: many.fit({**data_of(many), "mood": bad}, verbose=0), "never"),
         (lambda: recipes.quantize(many, {"mood": DATA["mood"]}), "have rows of all tasks, mood, stars"),
