@@ -1,6 +1,5 @@
 """The capability `teacher`: students of embeddings and retrievals learn a teacher's vectors of texts."""
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,14 +11,13 @@ from components.examples.registry import TASK_ROWS
 from components.import_checkpoint import import_checkpoint
 from components.scoring.blessing import STUDENT, TEACHER
 from components.training.tuning import HeadSettings
-from keras_bert.options.compression import Distillation
 from keras_bert.options.tables import FineTuningSettings
 from pipeline.capability import Capability
 from pipeline.nodes import Taught, TuningInputs, append_name
 from pipeline.settings.schema import Settings
 from plugins.vectors.measure_pairs import measure_pairs
 from plugins.vectors.settings import VectorTeacher
-from plugins.vectors.sizes import check_sizes, export_sizes
+from plugins.vectors.sizes import check_shapes_of_sizes, check_sizes, check_training, export_sizes
 from plugins.vectors.source import TeacherCheckpoint
 from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts, hold_out
 
@@ -59,18 +57,7 @@ class TeacherCapability(Capability[VectorTeacher]):
                     "the student on labels in a second job, as its [checkpoint]"
                 )
         for name in ("distillation", "pruning", "quantization"):
-            for field in dataclasses.fields(Distillation):
-                value = getattr(getattr(settings, name), field.name, field.default)
-                if value != field.default:
-                    rule = "be left out with [teacher], as texts have no labels and vectors no temperature"
-                    raise InputError(f"{name}.{field.name} must {rule}, got {value!r}")
-        if settings.distillation.is_on:
-            raise InputError(
-                "distillation must have no imitation losses with [teacher], as they compare with the checkpoint and "
-                "not with the teacher; leave them out"
-            )
-        if settings.distillation.teachers != "own":
-            raise InputError("distillation.teachers must be 'own' with [teacher], got 'seeds'")
+            check_training(name, getattr(settings, name))
         check_sizes(table.sizes, settings)
         if settings.checkpoint is None:
             rule = "be set with [teacher]: the model of vectors whose layers the student starts from"
@@ -78,8 +65,7 @@ class TeacherCapability(Capability[VectorTeacher]):
 
     def check_rows(self, table: VectorTeacher, settings: Settings, splits: Mapping[str, Sequence[Any]]) -> None:
         """Reads all texts and vectors; raises InputError if some cannot be used."""
-        for size in table.sizes:
-            size.student.check_files(settings.model_copy(update={"student": size.student}))
+        check_shapes_of_sizes(table.sizes, settings)
         if table.path:
             TeacherCheckpoint(table.path).check()
         if table.release is not None:

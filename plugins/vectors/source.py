@@ -99,17 +99,20 @@ class VectorTexts:
         if not (self.vectors or self.vector_file):
             return TaughtTexts(list(read_lines(TextSource(self.texts, self.text))), None)
         columns, texts, vectors, names = TeacherColumns(probabilities=self.vectors or None), [], [], set[str]()
-        spaces = set[str]()
+        spaces_of_rows = list[str]()
         for record in read_table(self.texts, (self.text,), has_cells=bool(self.vectors)):
             texts.append(as_text(record.values[0], record.where, self.text, is_filled=True).strip())
             vectors.append(columns.raw_answer(record) if self.vectors else None)
             names.update(record.cells)
-            spaces.add(str(record.cells.get(f"{self.vectors}_space") or ""))
+            space = record.cells.get(f"{self.vectors}_space") or ""
+            # Parquet and Arrow hold text as bytes.
+            spaces_of_rows.append(space.decode(errors="replace") if isinstance(space, bytes) else str(space))
         if self.vectors and self.vectors not in names:
             hint = nearest(self.vectors, names)
             raise InputError(f"teacher.vectors must be a column of {self.texts}, got {self.vectors!r}{hint}")
         with table_errors("teacher"):
             given, is_given = check_vectors("teacher", self._load() if self.vector_file else vectors, len(texts))
+        spaces = {space for space, has_vector in zip(spaces_of_rows, is_given, strict=True) if has_vector}
         if len(spaces) > 1:
             rule = "be the vectors of one space, whose identifier is beside them"
             raise InputError(f"teacher.vectors must {rule}, got {' and '.join(sorted(map(repr, spaces)))}")

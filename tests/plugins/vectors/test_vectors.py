@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +34,7 @@ from plugins.vectors.settings import VectorTeacher
 from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts, spread_sentences
 from tests.components import tuning_job
 from tests.components.tuning_job import QUANTIZATION, WORDS, table
+from tests.pipeline.settings.texts import write_checkpoint
 
 # The last batch of an epoch is not full.
 TRAINING = Training(epochs=1.5, batch_size=16, learning_rate=1e-3, seed=5, xla="off")
@@ -195,6 +197,24 @@ def test_a_column_of_vectors_may_name_its_space_and_only_one(tmp_path):
         source.read()
 
 
+def test_the_space_of_a_column_is_that_of_its_vectors_in_every_kind_of_file(tmp_path):
+    """Of Parquet it was the text of bytes, and a row without a vector had another space, the empty one."""
+    space, vectors = "0123456789abcdef", [[1.0, 2.0]] * (len(LINES) - 1) + [None]
+    for settings in write_tables(tmp_path, vectors)[:3]:
+        file = Path(settings.texts)
+        if file.suffix == ".jsonl":
+            rows = [json.loads(line) for line in file.read_text().splitlines()]
+            file.write_text("\n".join(json.dumps({**row, "v_space": space} if "v" in row else row) for row in rows))
+        elif file.suffix == ".tsv":
+            head, *cells, last = file.read_text().splitlines()
+            file.write_text("\n".join([f"{head}\tv_space", *(f"{cell}\t{space}" for cell in cells), f"{last}\t", ""]))
+        else:
+            spaces = pa.array([space] * (len(LINES) - 1) + [None])
+            pq.write_table(pq.read_table(file).append_column("v_space", spaces), file)
+        texts, read, read_space = settings.source().read()
+        assert (texts, len(read), read_space) == (LINES[:-1], len(LINES) - 1, space), file.name
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -310,6 +330,21 @@ def test_sizes_learn_the_same_vectors_with_the_usual_training_of_their_kind(job,
         ({"distillation": {"epoch": 1}}, {}, "teacher.sizes, one: distillation has no key 'epoch'"),
         ({"distillation": {"epochs": -1.0}}, {}, "teacher.sizes, one: distillation.epochs must be positive, got -1.0"),
         ({}, {"pruning": {}}, "pruning must be left out with [[teacher.sizes]], which are not pruned"),
+        (
+            {"distillation": {"hard_weight": 0.9}},
+            {},
+            "teacher.sizes, one: distillation.hard_weight must be left out with [teacher], as texts have no labels",
+        ),
+        (
+            {"distillation": {"hidden_states": 1.0}},
+            {},
+            "teacher.sizes, one: distillation must have no imitation losses with [teacher]",
+        ),
+        (
+            {"distillation": {"teachers": "seeds"}},
+            {},
+            "teacher.sizes, one: distillation.teachers must be 'own' with [teacher], got 'seeds'",
+        ),
         ({"student": {"kind": "statik"}}, {}, "teacher.sizes.0.student.kind must be one of ['static'], got 'statik'"),
     ],
 )
@@ -357,6 +392,26 @@ def test_one_text_and_a_search_for_a_student_are_refused_before_any_step(job, tm
         capability.check_rows(settings.teacher, settings, {})
     with pytest.raises(InputError, match="a search for a student must have a job whose teacher is fine-tuned"):
         StudentWiring(settings)
+
+
+@pytest.mark.parametrize(
+    ("student", "more", "message"),
+    [
+        ({"layers": [9]}, {}, "teacher.sizes, one: student.layers must be from 0 to 1, the teacher's, got [9]"),
+        ({"num_layers": 5}, {}, "teacher.sizes, one: student.num_layers must be at most 2, the teacher's, got 5"),
+        (
+            {"layers": [1]},
+            {"quantization": {"float_layers": ["block_1/attention/query"]}, "student": {"layers": [0, 1]}},
+            "teacher.sizes, one: quantization.float_layers must name blocks of the model that is rounded, 0 to 0",
+        ),
+    ],
+)
+def test_sizes_that_the_checkpoint_does_not_have_are_refused_before_any_step(job, tmp_path, student, more, message):
+    write_checkpoint(tmp_path, num_hidden_layers=2, num_attention_heads=2)
+    teacher = {**job["teacher"], "sizes": [{"name": "one", "student": student}]}
+    settings = make_settings({**job, **more, "checkpoint": {"path": str(tmp_path / "bert")}, "teacher": teacher})
+    with pytest.raises(InputError, match=re.escape(message)):
+        TeacherCapability().check_rows(settings.teacher, settings, {})
 
 
 @pytest.mark.parametrize(("keeps_prompts", "prompt"), [(True, "cow "), (False, "")])
