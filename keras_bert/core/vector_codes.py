@@ -35,9 +35,7 @@ def check_vectors(owner: str, vectors: Any, texts: int) -> tuple[Array, Array]:
     is_given = np.array([vector is not None for vector in read])
     check(owner, "vectors", bool(is_given.any()), "hold the vector of at least one text", f"none for {texts}")
     shape = next(vector for vector in read if vector is not None).shape
-    for row, vector in enumerate(read):
-        if vector is None:
-            continue
+    for row, vector in ((row, vector) for row, vector in enumerate(read) if vector is not None):
         rule = f"be {shape[0]} numbers, as many as the first vector has"
         check(owner, f"vectors[{row}]", vector.shape == shape, rule, vector.shape)
         check(owner, f"vectors[{row}]", bool(np.isfinite(vector).all()), "have finite numbers", "NaN or infinity")
@@ -53,7 +51,10 @@ def read_vectors(vectors: Any) -> tuple[Array, list[str]]:
         spaces = {space for space in as_list("vector_space", vectors["vector_space"]) if isinstance(space, str)}
     except KeyError:  # of another program
         spaces = set()
-    return np.array([np.asarray(row, "float32") for row in as_list("vector", vectors["vector"])]), sorted(spaces)
+    array = np.array([np.asarray(row, "float32") for row in as_list("vector", vectors["vector"])])
+    # Lists do not say that they are `int8_codes`, whose largest number is 127.
+    is_coded = array.size and np.abs(array).max() == _LARGEST_INT8 and (array == np.rint(array)).all()
+    return array.astype("int8") if is_coded else array, sorted(spaces)
 
 
 def check_space(owner: str, space: str, others: Iterable[str]) -> None:
