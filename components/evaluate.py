@@ -254,12 +254,12 @@ def _find_starts(
     def open_vectors() -> "Task":
         """The checkpoint's own similarity function, and the examples' maximum length."""
         task = read_model(checkpoint)
-        task = build_task(task, description, similarity_function=getattr(task, "similarity_function", "cosine"))
-        tune_task(task, examples)
-        return task
+        return build_task(task, description, similarity_function=getattr(task, "similarity_function", "cosine"))
 
     def open_frozen() -> "Task":
-        return attach_fitted_head(take_part(read_model(teachers[0]), part), read_model(checkpoint).encoder, heads[0])
+        task = attach_fitted_head(take_part(read_model(teachers[0]), part), read_model(checkpoint).encoder, heads[0])
+        tune_task(task, examples)  # thresholds of the teacher suit other probabilities
+        return task
 
     description, starts = examples.features(), dict[str, Callable[[], "Task"]]()
     # The head of a part has the name of its task in front.

@@ -118,6 +118,21 @@ def test_the_head_on_the_encoder_before_fine_tuning_is_a_baseline_that_only_warn
     assert "frozen encoder" not in run(tmp_path / "plain", artifacts, **given)[0]["models"]
 
 
+def test_the_head_on_the_encoder_before_fine_tuning_has_thresholds_of_its_own(tmp_path, line):
+    """It had those of the fine-tuned teacher, which suit other probabilities."""
+    artifacts, teacher = line("multi_label"), Model(tmp_path / "teacher")
+    shutil.copytree(artifacts.teacher.path, teacher.path)
+    task = keras_bert.load(teacher.path)
+    weights = {weight.path: weight.numpy() for weight in task.model.weights}
+    FittedHead(weights, 10, 0.5, is_kept=True).save(teacher.file(FROZEN_HEAD_FILE))
+    task.thresholds = [None] * len(task.labels)
+    task.save_settings(teacher.path)
+    given = {"teachers": [teacher], "checkpoint": artifacts.pretrained, "baselines": False}
+    models = run(tmp_path, artifacts, **given)[0]["models"]
+    scores = {name: model["metrics"]["micro_f1"]["mean"] for name, model in models.items()}
+    assert scores["frozen encoder"] > 0.5 > scores["teacher"] == 0
+
+
 def test_engines_that_files_were_compiled_for_are_asked(tmp_path, line, monkeypatch):
     artifacts, edge, calls = line("classification"), EdgeModel(tmp_path / "edge"), []
     shutil.copytree(artifacts.edge.path, edge.path)
