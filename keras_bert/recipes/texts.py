@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert.core.checks import check
 from keras_bert.data.schemas import TEACHER_ANSWERS, TEXT
 from keras_bert.objectives.base import TaskObjective, call_model
 from keras_bert.objectives.vectors import VectorObjective
@@ -22,6 +23,8 @@ def objective_for(task: Task, rows: BatchedRows) -> TaskObjective:
     if rows.task != TEXT:
         return task.objective()
     assert isinstance(task, Embedding)
+    has_one = len(task.model.output["embedding"].shape) == 2
+    check(type(task).__name__, "data", has_one, "hold second texts, as a text has many vectors", "texts alone")
     return VectorObjective(keeps_lengths=not task.normalize and task.similarity_function != "cosine")
 
 

@@ -89,6 +89,15 @@ def test_loss_compares_the_tokens_that_answers_compare():
     np.testing.assert_allclose(scores, compare_tokens(queries, passages), atol=1e-4)
 
 
+def test_refuses_to_train_on_texts_alone():
+    """The shapes of one vector a text did not fit, or were spread over the tokens of as many texts."""
+    for train in (keras_bert.quantize, keras_bert.prune):
+        with pytest.raises(
+            ValueError, match=r"LateInteraction.data must hold second texts, as a text has many vectors"
+        ):
+            train(late(), PASSAGES, **{**QUICK, "batch_size": 8})
+
+
 def test_answers_and_search():
     task = late(prompts={"passage": "very "})
     queries, passages = (task.predict(side, prompt=name) for name, side in SIDES.items())
