@@ -16,7 +16,7 @@ from keras_bert.models.encoder import config_of
 from keras_bert.options.data import NAMED_TOKENS, TOKEN_KEYS
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.subwords import SubwordTokenizer
-from plugins.static.models import build_static, token_vectors
+from plugins.static.models import build_static, is_linear, token_vectors
 from plugins.static.settings import Static
 
 TENSORS_FILE, TOKENIZER_FILE, CONFIG_FILE = "model.safetensors", "tokenizer.json", "config.json"
@@ -120,8 +120,7 @@ def write_static(task: Embedding, folder: str | Path, form: Format = "sentence_t
     """
     variant, head = config_of(task.model).variant, task.head()
     dense = head.get("projections", [])
-    linear = all(layer["activation"] == "none" and not layer["use_bias"] for layer in dense)
-    if not isinstance(variant, Static) or head["pooling"] != "mean" or not linear:
+    if not isinstance(variant, Static) or not is_linear(task):
         raise ValueError(
             f"write_static needs a static model with a mean and linear layers, got {task.model.name} {head}"
         )

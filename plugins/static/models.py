@@ -1,5 +1,6 @@
 """Static models as embeddings, and how they learn a teacher's vectors."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from keras_bert.recipes.texts import objective_for
 from keras_bert.recipes.train import BatchedRows
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.embedding import Embedding
+from keras_bert.tasks.retrieval import Retrieval
 from keras_bert.tokenizers.base import BaseTokenizer
 from keras_bert.training.trainer import validation_rows
 from plugins.static.graph import unpack
@@ -164,11 +166,11 @@ def start_static(teacher: Task, rows: BatchedRows, width: int | None) -> Embeddi
     table = _regress(pieces - pieces.mean(axis=0), sums - counts[:, None] * mean, counts) + _SHARE_OF_MEAN * mean
     weights = (_SMOOTHING / (_SMOOTHING + counts / max(1, counts.sum()))).astype("float32")
     axes = np.eye(full) if width == full else np.linalg.eigh(products)[1][:, -width:]
-    settings = {**teacher.settings(), "kind": type(teacher)}
+    settings = {**_settings_without_contrast(teacher), "kind": type(teacher)}
     targets, start = np.concatenate(answers) @ axes.astype("float32"), (table @ axes).astype("float32")
     table = _solve(vstack(bags), weights, targets, start, keeps_lengths=objective.keeps_lengths)
     task = build_static(table, teacher.tokenizer, weights=weights, **settings)
-    return task.projected(axes.T.astype("float32")) if width < full else task
+    return _with_contrast(task.projected(axes.T.astype("float32")) if width < full else task, teacher)
 
 
 def pack_static(task: Embedding) -> Embedding:
@@ -193,11 +195,25 @@ def pack_static(task: Embedding) -> Embedding:
         ignored=variant.ignored,
         packed=True,
         kind=type(task),
-        **task.settings(),
+        **_settings_without_contrast(task),
     )
     for layer in task.model.get_layer("projections").dense if head.get("projections") else ():
         made = made.projected(np.asarray(layer.kernel))
-    return made
+    return _with_contrast(made, task)
+
+
+def _settings_without_contrast(task: Embedding) -> dict[str, Any]:
+    """The settings of a task for a table, which may be narrower than the truncated vectors of the contrast."""
+    return {name: value for name, value in task.settings().items() if name != "contrast"}
+
+
+def _with_contrast(task: Embedding, source: Embedding) -> Embedding:
+    """A task with the contrast of another one, whose truncated vectors are not wider than those of the task."""
+    if isinstance(task, Retrieval) and isinstance(source, Retrieval):
+        width = int(task.model.output["embedding"].shape[-1])
+        dimensions = tuple(dimension for dimension in source.contrast.dimensions if dimension <= width)
+        task.contrast = dataclasses.replace(source.contrast, dimensions=dimensions)
+    return task
 
 
 def token_vectors(task: Any) -> Array:
@@ -205,6 +221,13 @@ def token_vectors(task: Any) -> Array:
     variant = config_of(task.model).variant
     table = np.asarray(task.model.get_layer("token_embedding").matrix(), "float32")
     return np.asarray(unpack(table)) if isinstance(variant, Static) and variant.packed else table
+
+
+def is_linear(task: Embedding) -> bool:
+    """Whether vectors are means of the token vectors of a static model, perhaps times matrices."""
+    head = task.head()
+    is_matrix = [layer["activation"] == "none" and not layer["use_bias"] for layer in head.get("projections", [])]
+    return isinstance(config_of(task.model).variant, Static) and head["pooling"] == "mean" and all(is_matrix)
 
 
 def _solve(bags: Any, weights: Array, vectors: Array, start: Array, *, keeps_lengths: bool) -> Array:

@@ -39,10 +39,14 @@ class StaticTarget(ExportTarget):
     def write(self, source: ExportInputs) -> None:
         """See `ExportTarget`."""
         from keras_bert.tasks.embedding import Embedding
+        from plugins.static.models import is_linear
         from plugins.static.table import StaticTable
 
         self.check(source.task, source.recipe)
         assert isinstance(source.task, Embedding)
+        if not is_linear(source.task):
+            rule = "its file has means and matrices, and no other pooling, activation or bias"
+            raise ValueError(f"{self.name} cannot take this model: {rule}, got {source.task.head()}")
         path = source.folder / self.written[0].name
         path.parent.mkdir(parents=True)
         path.write_bytes(self.content(StaticTable.of(source.task), source.task.space))

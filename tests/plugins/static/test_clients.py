@@ -128,6 +128,9 @@ def test_swift_gives_the_vectors_of_python(tmp_path):
 def test_refuses_models_that_are_not_static(tmp_path):
     with pytest.raises(ValueError, match="static_c cannot take this model: only static models have such a file"):
         StaticC().write(ExportInputs(embedding(), None, Export(), tmp_path))
+    for head in ({"pooling": "max"}, {"projections": [{"units": 5, "activation": "tanh"}]}):
+        with pytest.raises(ValueError, match="static_c cannot take this model: its file has means and matrices, and"):
+            StaticC().write(ExportInputs(static_task(**head), None, Export(), tmp_path))
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node")

@@ -13,6 +13,7 @@ import keras_bert
 from keras_bert.compress.vocabulary import reduce_vocabulary
 from keras_bert.interop.tokenizer_json import write_tokenizer
 from keras_bert.tasks.embedding import Embedding
+from keras_bert.tasks.retrieval import Retrieval
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from plugins.static import models
@@ -189,6 +190,16 @@ def test_a_static_student_has_the_prompts_and_the_similarity_function_of_its_tea
     assert task.settings() == teacher.settings()
     with pytest.raises(ValueError, match=r"StaticStudent.width must be positive, got 0"):
         distill_static(teacher, TEXTS, width=0)
+
+
+@pytest.mark.parametrize("bits", [None, 4])
+def test_a_table_narrower_than_the_truncated_vectors_of_its_teacher_keeps_them(bits):
+    teacher = embedding(Retrieval, contrast={"dimensions": [8, 12]})
+    options = {"batch_size": 8, "xla": "off", "verbose": 0, "epochs": 1, "bits": bits}
+    task = distill_static(teacher, TEXTS, width=4, **options)
+    assert task.settings() == teacher.settings()
+    other = distill_static(teacher, TEXTS, width=4, vectors=teacher.predict(TEXTS)[:, :10], **options)
+    assert other.contrast.dimensions == (8,)
 
 
 def test_refuses_folders_and_models_that_are_not_static(tmp_path):
