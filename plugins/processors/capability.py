@@ -7,6 +7,7 @@ from components.artifacts.evaluation import FurtherModels
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.component import Handle
 from components.dsl.errors import InputError
+from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
 from pipeline.capability import Capability
 from pipeline.settings.schema import Settings
 from plugins.processors.emulators import check_processor
@@ -34,6 +35,19 @@ class ProcessorsCapability(Capability[Processors]):
         if not set(_RUNTIMES) & set(settings.export.runtimes):
             names, got = ", ".join(_RUNTIMES[:-1]), list(settings.export.runtimes)
             raise InputError(f"export.runtimes must hold {names} or {_RUNTIMES[-1]} with [processors], got {got}")
+        for name in table.files:
+            # A file lies in the folder of its runtime, or ends in the name of it.
+            runtime = name.partition("/")[0] if "/" in name else name.rpartition(".")[2]
+            if runtime not in settings.export.runtimes:
+                raise InputError(
+                    f"processors.files must be files that the job exports, got {name!r}; add {runtime!r} to "
+                    "export.runtimes, or leave the file out"
+                )
+            if name == TFLITE_FILE and settings.quantization is None:
+                raise InputError(
+                    f"processors.files must be files that the job exports, got {name!r}; add [quantization], or name "
+                    f"{TFLITE_FLOAT_FILE}"
+                )
 
     def check_rows(self, table: Processors, settings: Settings, splits: Mapping[str, Sequence[Any]]) -> None:
         """Raises InputError if this machine cannot emulate a processor."""

@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
+from keras_bert.core.folders import hint_of_versions
 from pipeline.commands.command import DONE, REFUSED, PathOrAddress, Verb
 from plugins.processors.emulators import AARCH64_FOLDER, DEFAULT_PROCESSORS, MAX_DIFFERENCE, PROCESSORS, check_processor
 
@@ -51,12 +52,17 @@ def emulate_command(options: SimpleNamespace, console: Console) -> int:
     from pipeline.views.terminal import native_logs_hidden
     from plugins.processors.emulated import emulated
     from plugins.processors.measure_processors import choose_files
+    from plugins.processors.settings import NAMES
 
     processors = options.processors or DEFAULT_PROCESSORS
     for processor in processors:
         check_processor(processor, options.aarch64)
-    folder = options.model if options.model.is_dir() else options.model.parent
-    files = choose_files(folder, ()) if options.model.is_dir() else [options.model.name]
+    is_folder = options.model.is_dir()
+    folder = options.model if is_folder else options.model.parent
+    if is_folder and not any((folder / name).is_file() for name in NAMES):
+        hint = hint_of_versions(folder)
+        raise InputError(f"MODEL must be a pushed folder with a .tflite or .onnx file, got {folder}, without one{hint}")
+    files = choose_files(folder, ()) if is_folder else [options.model.name]
     if Path(files[0]).suffix not in (".tflite", ".onnx"):
         raise InputError(f"MODEL must be a folder, or a .tflite or .onnx file, got {options.model}")
     cells, differs = [], False

@@ -82,6 +82,17 @@ def test_refuses_a_file_that_the_other_process_cannot_open(tmp_path, emulator, c
     assert line.startswith("processors: model.onnx on haswell cannot answer: ")
 
 
+def test_refuses_a_folder_without_a_file_and_names_its_versions(tmp_path, emulator, capfd):
+    emulator()
+    (tmp_path / "pushed/1").mkdir(parents=True)
+    line = refused(capfd, "emulate", tmp_path / "pushed", "--processor", "haswell")
+    assert line.startswith(
+        f"MODEL must be a pushed folder with a .tflite or .onnx file, got {tmp_path / 'pushed'}, wit"
+    )
+    line = refused(capfd, "emulate", tmp_path / "pushed/1", "--processor", "haswell")
+    assert line.endswith("/pushed/1, without one")
+
+
 def test_names_the_way_to_an_emulator(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("PATH", str(tmp_path))
     folder = write_folder(tmp_path / "model", 1)
@@ -138,6 +149,16 @@ JOB = CHECKPOINT + EXAMPLES + '[processors]\nnames = ["haswell"]\n'
         ("evaluation.accelerator_rows=0", "evaluation.accelerator_rows must be above 0 with [processors]"),
         ("export.runtimes=['saved_model']", "export.runtimes must hold tflite, onnx or transformers_js with"),
         ("processors.files=['model.bin']", "processors.files must hold only model.tflite, "),
+        (
+            "processors.files=['transformers_js/onnx/model_int8.onnx']",
+            "processors.files must be files that the job exports, got 'transformers_js/onnx/model_int8.onnx'; add "
+            "'transformers_js' to export.runtimes, or leave the file out",
+        ),
+        (
+            "processors.files=['model.tflite']",
+            "processors.files must be files that the job exports, got 'model.tflite'; add [quantization], or name "
+            "model_float32.tflite",
+        ),
         ("processors.max_difference=0.0", "processors.max_difference must be positive, got 0.0"),
         ("processors.names=['haswell', 'haswell']", "processors.names must hold different items"),
         ("processors.names=['pentium']", "processors.names"),
