@@ -2,7 +2,7 @@
 
 from components.artifacts.standard import Model, TaskExamples, Vocabulary
 from components.dsl.component import Input, Output, component
-from components.dsl.errors import table_errors
+from components.dsl.errors import input_errors, table_errors
 from components.dsl.step_folders import report_progress
 from components.training.model_folder import read_model
 from components.training.vocabulary import count_tokens
@@ -25,8 +25,7 @@ def fit_vocabulary(
 
     `size` is the most tokens; without it, those are kept that occur `min_count` times in training rows.
 
-    Raises:
-        InputError: the size has no room for the characters.
+    Raises InputError if the size has no room for the characters, or the task needs tokens that are not kept.
     """
     from keras_bert.compress.vocabulary import reduce_vocabulary
     from keras_bert.tokenizers.fitting import choose_vocabulary
@@ -37,7 +36,8 @@ def fit_vocabulary(
     with table_errors("fitted_vocabulary"):
         kept = choose_vocabulary(task.tokenizer, counts["train"], size=size, min_count=min_count)
     report_progress(1, 3, f"keeping {len(kept)} of {task.tokenizer.vocabulary_size} tokens")
-    smaller = reduce_vocabulary(task, kept.tolist())
+    with input_errors("fitted_vocabulary must be left out for this checkpoint: "):
+        smaller = reduce_vocabulary(task, kept.tolist())
     report_progress(2, 3, "writing")
     smaller.save(model.path)
     smaller.tokenizer.save(vocabulary.path)

@@ -8,6 +8,9 @@ import pytest
 from safetensors.numpy import save_file
 
 import keras_bert
+from components.artifacts.standard import Model, Vocabulary
+from components.dsl.errors import InputError
+from components.fit_vocabulary import fit_vocabulary
 from keras_bert.core.config import EncoderConfig
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.models.encoder import build_encoder
@@ -18,6 +21,7 @@ from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from plugins.sparse.files import read_sparse
 from plugins.sparse.task import Sparse, idf_weights
+from tests.components import tuning_job
 from tests.golden.sparse import FOLDERS, HERE, MODEL, QUERY_FOLDER, TEXTS, WEIGHTS
 from tests.keras_bert.interop.checkpoints import change_json
 from tests.keras_bert.tasks.tiny import WORDS, make_encoder
@@ -126,6 +130,21 @@ def test_refuses_settings_that_sparse_vectors_cannot_have():
     mobile = build_encoder(EncoderConfig(**{**vars(config), "embedding_size": 8, "variant": MobileBERT()}))
     with pytest.raises(ValueError, match=r"build_sparse.encoder must have another variant than mobilebert"):
         Sparse.build(mobile, TOKENIZER)
+
+
+def test_refuses_a_fitted_vocabulary_where_each_token_has_a_weight(tmp_path):
+    tuning_job.write_checkpoint(tmp_path)
+    vocabulary, start = Vocabulary(tmp_path / "vocabulary"), Model(tmp_path / "sparse")
+    examples = tuning_job.ingest(tmp_path, vocabulary, tuning_job.write_rows(tmp_path, "retrieval"))
+    base = keras_bert.load(tmp_path / "model")
+    weights = np.ones(base.tokenizer.vocabulary_size)
+    Sparse.build(base.encoder, base.tokenizer, max_length=16, query_weights=weights).save(start.path)
+    start.seal({})
+    made = {"model": Model(tmp_path / "small"), "vocabulary": Vocabulary(tmp_path / "small-vocabulary")}
+    with pytest.raises(
+        InputError, match=r"^fitted_vocabulary must be left out for this checkpoint: Sparse.query_weigh"
+    ):
+        fit_vocabulary.run(pretrained=start, examples=examples, **made, size=12)
 
 
 def test_refuses_folders_with_other_modules(tmp_path):
