@@ -98,7 +98,8 @@ def embed_texts(
         with_rows: whether the texts of the rows are learnt beside those of the source.
 
     Raises:
-        InputError: a vector or a text cannot be used, or there are fewer than two texts.
+        InputError: a vector or a text cannot be used, there are fewer than two texts, or all texts of validation rows
+            are those of training rows.
     """
     from keras_bert.data.records import write_features, write_records
     from keras_bert.data.schemas import SCHEMAS, TEACHER_ANSWERS, TEXT
@@ -109,6 +110,9 @@ def embed_texts(
     model: Any = release.load() if release is not None else None if teacher is None else read_model(teacher)
     given = None if source is None else source.read()
     splits = _split_rows(examples) if given is None else hold_out(given.texts)
+    if not splits["validation"]:
+        rule = "have a text that no training row has where teacher.texts is left out"
+        raise InputError(f"validation rows must {rule}, got none; give teacher.texts")
     taken = {text for chosen in splits.values() for _, text, _ in chosen}
     further = _split_rows(examples) if with_rows else {split: [] for split in splits}
     for split, chosen in splits.items():
@@ -147,8 +151,11 @@ _Text = tuple[int, str, "PromptName"]
 
 
 def _split_rows(examples: TaskExamples) -> dict[str, list[_Text]]:
-    """The different texts of training and validation rows; of a retrieval queries first, then passages."""
-    splits = {}
+    """The different texts of training rows, and those of validation rows that no training row has.
+
+    Of a retrieval queries come first, then passages, which its splits may share.
+    """
+    splits, trained = dict[str, list[_Text]](), set[str]()
     for split in ("train", "validation"):
         rows = read_rows(examples, split)
         if isinstance(rows[0], QueryRow):
@@ -156,7 +163,9 @@ def _split_rows(examples: TaskExamples) -> dict[str, list[_Text]]:
             texts += [(text, "passage") for row in rows for text in (*row.passages, *row.negatives)]
         else:
             texts = [(text, "passage") for row in rows for text in (row.text, row.second_text)]
-        splits[split] = [(number, *text) for number, text in enumerate(dict.fromkeys(texts))]
+        new = [text for text in dict.fromkeys(texts) if text[0] not in trained]
+        splits[split] = [(number, *text) for number, text in enumerate(new)]
+        trained.update(text for text, _ in new)
     return splits
 
 

@@ -16,6 +16,7 @@ from components.dsl.errors import InputError
 from components.examples.registry import read_rows
 from components.prune import prune
 from components.quantize import quantize
+from components.sources.retrieval import QueryRow
 from components.training.model_folder import read_model
 from keras_bert.compress.quantization_parameters import read_quantization
 from keras_bert.core.validation import read_json
@@ -29,6 +30,7 @@ from pipeline.chains import Chain
 from pipeline.job.files import make_settings
 from pipeline.pipelines import build_pipeline, wire_start
 from plugins.search.steps import StudentWiring
+from plugins.vectors import steps
 from plugins.vectors.capability import TeacherCapability
 from plugins.vectors.settings import VectorTeacher
 from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts, spread_sentences
@@ -107,6 +109,20 @@ def test_texts_of_rows_keep_their_split_and_get_the_vectors_of_the_teacher(start
             for batch in batches:
                 expected = teacher.network()({spec.name: batch[spec.name] for spec in teacher.network().inputs})
                 np.testing.assert_allclose(batch["teacher_answers"], expected, atol=1e-5)
+
+
+def test_no_text_of_rows_is_in_both_splits(start, tmp_path, monkeypatch):
+    shared = [QueryRow("one query", ("the same passage",)), QueryRow("another query", ("the same passage",))]
+    rows = {"train": shared[:1], "validation": shared[1:]}
+    monkeypatch.setattr(steps, "read_rows", lambda examples, split: rows[split])
+    taught = TaughtVectors(tmp_path / "taught")
+    with tuning_job.eagerly():
+        embed_texts.run(**start, taught=taught)
+    assert taught.features()["counts"] == {"train": 2, "validation": 1}
+    rows["validation"] = rows["train"]
+    reason = r"^validation rows must have a text that no training row has where .*, got none; give teacher\.texts$"
+    with pytest.raises(InputError, match=reason):
+        embed_texts.run(**start, taught=TaughtVectors(tmp_path / "none"))
 
 
 def test_sentences_are_further_texts_of_the_split_of_their_text(start, tmp_path):
