@@ -35,7 +35,9 @@ def check_vectors(owner: str, vectors: Any, texts: int) -> tuple[Array, Array]:
     is_given = np.array([vector is not None for vector in read])
     check(owner, "vectors", bool(is_given.any()), "hold the vector of at least one text", f"none for {texts}")
     shape = next(vector for vector in read if vector is not None).shape
-    for row, vector in ((row, vector) for row, vector in enumerate(read) if vector is not None):
+    for row, vector in enumerate(read):
+        if vector is None:
+            continue
         rule = f"be {shape[0]} numbers, as many as the first vector has"
         check(owner, f"vectors[{row}]", vector.shape == shape, rule, vector.shape)
         check(owner, f"vectors[{row}]", bool(np.isfinite(vector).all()), "have finite numbers", "NaN or infinity")

@@ -373,7 +373,9 @@ class Embedding(Task):
     def head(self) -> dict[str, Any]:
         """The pooling of the model, its `projections`, and `dimension` where its vectors are truncated."""
         layers = {layer.name: layer for layer in self.model.layers}
-        pooling = getattr(layers.get("state_pooler"), "pooling", "cls" if "first_token_pooler" in layers else "mean")
+        pooling = "cls" if "first_token_pooler" in layers else "mean"
+        if "state_pooler" in layers:
+            pooling = layers["state_pooler"].pooling
         dense = [dict(values) for values in layers["projections"].projections] if "projections" in layers else []
         cut = {"dimension": layers["truncation"].width} if "truncation" in layers else {}
         return {"pooling": pooling, **({"projections": dense} if dense else {}), **cut}
@@ -537,7 +539,9 @@ class Embedding(Task):
         """
         check("Embedding", "top_k", top_k >= 1, "be at least 1", top_k)
         texts = as_texts("texts", texts)
-        vectors, spaces = read_vectors(self.predict(texts, prompt="passage") if vectors is None else vectors)
+        if vectors is None:
+            vectors = self.predict(texts, prompt="passage")
+        vectors, spaces = read_vectors(vectors)
         if spaces:
             check_space("Embedding", self.space, spaces)
         as_columns(texts=texts, vectors=vectors)

@@ -27,13 +27,14 @@ from pipeline.settings.schema import TASKS, Settings
 DEFAULT_JOB = Path(__file__).with_name("default_job.toml")
 
 # Values of a settings file that are paths, relative to the folder of the file.
+_SPLITS = (("examples", "train"), ("examples", "validation"), ("examples", "test"))
 _TEXTS = (("corpus", "path"), ("general_distillation", "path"), ("unlabelled", "path"), ("page", "path"))
 _OF_CAPABILITIES = tuple(
     (section, key)
     for capability in CAPABILITIES
     for section, _, key in (f"{capability.name}.{path}".rpartition(".") for path in capability.paths)
 )
-_PATTERNS = (*_TEXTS, *(("examples", split) for split in ("train", "validation", "test")), *_OF_CAPABILITIES)
+_PATTERNS = (*_TEXTS, *_SPLITS, *_OF_CAPABILITIES)
 _CHECKPOINTS = (("checkpoint", "path"), ("reranker", "path"))
 PATHS = (*_CHECKPOINTS, *_PATTERNS, ("push", "folder"))
 
@@ -139,7 +140,8 @@ def override_tables(tables: Mapping[str, Any], overrides: Iterable[str]) -> Tabl
         if last == "epochs":
             table.pop("steps", None)  # steps of the file would take precedence over these epochs
     _check_values(raw)
-    # A relative path would mean another file in another working directory, but have the same cache key.
+    # Paths of files are absolute by now. A relative path would mean another file in another working directory, but have
+    # the same cache key.
     _resolve_paths(raw, Path.cwd())
     return raw
 
@@ -157,7 +159,8 @@ def read_tables(path: Path, extending: Sequence[Path] = ()) -> Tables:
         raise InputError(f"the settings file {path} cannot be read: {error}") from None
     _check_values(raw)
     _resolve_paths(raw, path.parent)
-    if (extended := raw.pop("extends", None)) is None:
+    extended = raw.pop("extends", None)
+    if extended is None:
         return raw
     if not isinstance(extended, str):
         raise InputError(f"extends must be the path of a settings file, got {extended!r}")
