@@ -283,7 +283,8 @@ class LabelTable:
 
 def _add(label: Label, sums: Array, count: int) -> Label:
     """A label with further examples, whose projected vectors have this sum."""
-    total, added = (np.asarray(array + sums, "float32") for array in (label.sums, label.added_sums))
+    with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
+        total, added = (np.asarray(array + sums, "float32") for array in (label.sums, label.added_sums))
     # One that is not would be in the score of each text with this label, and no text would get another label.
     check("LabelTable", "vectors", bool(np.isfinite(total).all()), "be finite numbers", "others")
     return label._replace(sums=total, added_sums=added, weight=label.weight + count, added=label.added + count)
