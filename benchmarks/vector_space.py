@@ -6,8 +6,8 @@
 The first model is the one whose documents the others search; shares are of its score among its whole documents. A model
 is a checkpoint of sentence-transformers, a saved or pushed folder, or a file. `questions` are the test rows of
 `make_rows pairs`, `titles` those of 2,500 abstracts of PubMed that search for their abstract; both have nDCG@10, also
-by the sentences of documents (`plugins.vectors.pieces`). `pairs` is Spearman's correlation of cosines with people's
-scores on the dev file of STS-B. BM25 is in the same table.
+by the sentences of documents (`plugins.vectors.pieces`). `pairs` is Spearman's correlation of similarities with
+people's scores on the dev file of STS-B. BM25 is in the same table.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def main() -> None:
     firsts, scores, seconds = read_part(options.data, "stsb", "dev")
     table = [{"queries": "BM25", **{name: f"{ndcg(search_words(rows)):.2f}" for name, rows in collections.items()}}]
     of_teacher: dict[str, tuple[float, Any]] = {}
-    for label, path in (model.split("=", 1) for model in options.models):
+    for number, (label, path) in enumerate(model.split("=", 1) for model in options.models):
         task = read_model(path, options.max_length)
         alone, together = ({"queries": label, "documents": documents} for documents in ("its own", "the first model's"))
         for name, rows in collections.items():
@@ -58,9 +58,9 @@ def main() -> None:
             for cells, values in ((alone, mine), (together, search(task, corpus, pieces, queries, documents))):
                 for column, score in zip((name, f"{name}, by sentences"), values, strict=True):
                     cells[column] = f"{score:.2f} ({score / first:.1%})"
-        cosines = (task.predict(firsts) * task.predict(seconds)).sum(axis=1)
-        alone["pairs"] = f"{100 * correlations(list(cosines), scores)['spearman']:.2f}"
-        table += [alone] if label == options.models[0].split("=", 1)[0] else [alone, together]
+        similarities = task.compare_pairs(task.predict(firsts), task.predict(seconds))
+        alone["pairs"] = f"{100 * correlations(similarities, scores)['spearman']:.2f}"
+        table += [alone, together] if number else [alone]
     print_table(table)
 
 
@@ -78,7 +78,7 @@ def read_titles(options: argparse.Namespace) -> list[QueryRow]:
 
 
 def read_model(path: str, max_length: int) -> Any:
-    """A model of vectors of length 1."""
+    """A model of vectors, as an embedding."""
     if (Path(path) / "modules.json").is_file():
         return keras_bert.from_hugging_face(path, task="embedding", max_length=max_length)
     return keras_bert.load(path)

@@ -98,7 +98,7 @@ def _write_tflite(many: ManyTasks, file: Path, lengths: Sequence[int], rows: Fea
     """Writes the network of all tasks and that of each, one after another, and merges the files."""
     contents, joint = {}, many.quantization
     if joint is not None:
-        # The exporter knows heads whose results stay float, too, by a path without the name of the task.
+        # The exporter also meets heads, whose results stay float, by paths without the name of their task.
         heads = [layer for task in many.tasks.values() for layer in task.float_layers]
         joint = joint._replace(float_layers=(*joint.float_layers, *heads))
     with named_apart(many.model):

@@ -14,7 +14,8 @@
 #if defined(_WIN32)
 #define BERT_EDGE_API __declspec(dllexport)
 #else
-#define BERT_EDGE_API __attribute__((visibility("default")))
+/* `used`: an app may find the functions by their names alone. */
+#define BERT_EDGE_API __attribute__((visibility("default"), used))
 #endif
 
 #ifdef __cplusplus

@@ -1,5 +1,6 @@
 """Documents that are searched by their sentences, too: a document is as near to a query as the nearest of its texts."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,41 +41,35 @@ class Pieces(NamedTuple):
         """The pieces of documents."""
         parts = [split_sentences(text) for text in documents]
         pieces = [[text, *(part if len(part) > 1 else ())] for text, part in zip(documents, parts, strict=True)]
-        ends = np.cumsum([len(piece) for piece in pieces], dtype="int64")
-        return cls([text for piece in pieces for text in piece], np.concatenate([[0], ends[:-1]]).astype("int64"))
+        counts = np.array([len(piece) for piece in pieces], "int64")
+        return cls([text for piece in pieces for text in piece], np.cumsum(counts) - counts)
 
     def pool(self, similarities: Any) -> Any:
         """The largest similarity of each document: (queries, texts) -> (queries, documents)."""
         return np.maximum.reduceat(similarities, self.starts, axis=1)
 
-    def search(self, task: "Embedding", queries: Sequence[str], vectors: Any, *, top_k: int = 5) -> "list[list[Match]]":
-        """For each query the nearest documents, best first.
+    def search(
+        self, task: "Embedding", queries: Sequence[str], *, top_k: int = 5, vectors: Any = None
+    ) -> "list[list[Match]]":
+        """For each query the nearest documents, best first: the nearest text of each, with the index of the document.
 
         Args:
             task: the model of the queries.
             queries: the queries.
-            vectors: `task.predict(pieces.texts, prompt="passage")`, or those of a model of the same space.
-            top_k: maximum number of results of a query.
-
-        Returns:
-            Matches: the nearest text of a document, its similarity, and the index of the document.
+            top_k: maximum number of documents of a query.
+            vectors: those of `texts`, as for `Embedding.search`.
 
         Raises:
-            ValueError: `top_k` is below 1, or there are not as many vectors as texts.
+            ValueError: `top_k` is below 1; see also `Embedding.search`.
         """
-        from keras_bert.tasks.embedding import Match
-
         check("Pieces", "top_k", top_k >= 1, "be at least 1", top_k)
-        rule = f"be {len(self.texts)}, one for each of texts"
-        check("Pieces", "vectors", len(vectors) == len(self.texts), rule, len(vectors))
-        ends, results = [*self.starts[1:], len(self.texts)], []
-        for similarities in task.compare(task.predict(queries, prompt="query"), vectors):
-            best = np.argsort(-self.pool(similarities[None])[0], kind="stable")[:top_k]
-            places = [self.starts[index] + np.argmax(similarities[self.starts[index] : ends[index]]) for index in best]
-            results.append(
-                [
-                    Match(self.texts[place], float(similarities[place]), int(index))
-                    for place, index in zip(places, best, strict=True)
-                ]
-            )
+        counts = np.diff([*self.starts, len(self.texts)])
+        owners, results = np.repeat(np.arange(len(counts)), counts), []
+        # Each better document has at most so many texts before the best one of the last.
+        enough = (top_k - 1) * int(counts.max()) + 1
+        for matches in task.search(queries, self.texts, top_k=enough, vectors=vectors):
+            nearest: dict[int, Match] = {}
+            for match in matches:
+                nearest.setdefault(int(owners[match.index]), match)
+            results.append([dataclasses.replace(match, index=owner) for owner, match in nearest.items()][:top_k])
         return results
