@@ -69,9 +69,10 @@ class Grid(NamedTuple):
         student_layers = len(student.layers or ()) or student.num_layers
         whole = teacher.embedding_rank or teacher.embedding_size or teacher.hidden_size
         ranked = teacher.variant is None and teacher.embedding_rank is None
-        # Rows with answers or negatives of a model, and a teacher with an adapter, keep its vocabulary.
+        # Rows with answers or negatives of a model, a teacher with an adapter, and several tasks, which are no
+        # [examples], keep the vocabulary.
         tables = ("teacher_labels", "unlabelled", "adaptation", "hard_negatives", "reranker")
-        fixed = any(getattr(settings, name) is not None for name in tables)
+        fixed = settings.examples is None or any(getattr(settings, name) is not None for name in tables)
         first, *others = bounds.vocabularies
         fewer = [entry.size for entry in others if entry.kept_share >= _LEAST_KEPT]
         recipe = (settings.quantization or QuantizationSettings()).recipe

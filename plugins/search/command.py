@@ -124,11 +124,6 @@ def _make_search(
     from plugins.search.study import check_optuna
 
     settings, seeds = make_settings(tables), options.seeds
-    if is_joint(settings) and limits is not None:
-        raise InputError(
-            "a search within limits must have a job of one task, got several; search each task in a job of its own, or "
-            "the settings of all without limits"
-        )
     if settings.examples is None and not is_joint(settings):
         raise InputError("there must be [examples] to search settings or a model for")
     if settings.distillation.teachers == "seeds":

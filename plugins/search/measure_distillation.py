@@ -1,6 +1,8 @@
 """A teacher and a student's shape -> TrainingCost: the time of a distillation step on this machine."""
 
+import statistics
 import time
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from components.artifacts.standard import Model, TaskExamples
@@ -28,36 +30,56 @@ _COMPILES = 3.0
 @component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="measurement")
 def measure_distillation(
     teacher: Input[Model],
-    examples: Input[TaskExamples],
+    examples: Input[list[TaskExamples]],
     cost: Output[TrainingCost],
     shape: Student,
+    names: tuple[str, ...] = ("",),
     distillation: DistillationSettings = DistillationSettings(),
 ) -> None:
     """Times the first steps that `distill` would make; the student is thrown away.
+
+    `examples` are in the order of `names`, the tasks of the teacher. A step has rows of one task, and each task has a
+    student for itself here, which takes as long as that of all.
 
     Seconds depend on this machine and its present load: the step runs once, and equal inputs reuse its result.
 
     The length of the training does not matter.
     """
+    started, total, counts = time.perf_counter(), 0.0, Counter[str]()
+    seconds, turns = list[float](), list[int]()
+    for name, source in zip(names, examples, strict=True):
+        step, steps, rows = _time_task(teacher, name, source, shape, distillation)
+        total += step * steps
+        seconds.append(step)
+        turns.append(rows)
+        counts.update(source.features()["counts"])
+    # A task has turns in proportion to its rows.
+    mean = statistics.fmean(seconds, weights=turns)
+    begin = time.perf_counter() - started - total
+    cost.write(TrainingTimes(mean, max(1, round(total / mean)), begin, dict(counts)))
+    cost.counts = {"step": mean, "begin": begin}
+
+
+def _time_task(
+    teacher: Model, name: str, examples: TaskExamples, shape: Student, distillation: DistillationSettings
+) -> tuple[float, int, int]:
+    """The mean seconds of a step with rows of a task, the number of all steps, and the number of rows."""
     from keras_bert.data.task_batches import RecordRows
     from keras_bert.recipes.distill import distillation_objective
     from keras_bert.recipes.students import make_student
+    from keras_bert.tasks.base import take_part
     from keras_bert.training.step import TrainingStep
 
-    started, rows = time.perf_counter(), RecordRows(examples.path)
+    rows = RecordRows(examples.path)
     with reproducible_scope(distillation.seed):
-        teacher_task = read_model(teacher)
+        task = take_part(read_model(teacher), name)
         with input_errors("student: "):
-            student, _ = make_student(teacher_task, shape, rows, distillation)
+            student, _ = make_student(task, shape, rows, distillation)
         with table_errors("distillation"):
-            objective = distillation_objective(teacher_task, student, rows, distillation)
+            objective = distillation_objective(task, student, rows, distillation)
         trained = TrainingStep(*objective, distillation, _STEPS)
-    ready = time.perf_counter()
     batches = rows.training_batches(distillation.micro_batch_size, distillation.seed)
-    step, steps = _steady([*_times(trained, batches)])
-    begin = time.perf_counter() - started - step * steps
-    cost.write(TrainingTimes(step, steps, begin, examples.features()["counts"]))
-    cost.counts = {"step": step, "building": ready - started}
+    return *_steady([*_times(trained, batches)]), rows.count
 
 
 def _times(step: "TrainingStep", batches: "Batches") -> "Sequence[float]":

@@ -1,8 +1,10 @@
 """A teacher and a student's shape -> Latency: the size and the speed of the file, before any training."""
 
+import contextlib
 import dataclasses
 import zlib
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from components.artifacts.measurements import FileFootprint, Latency
 from components.artifacts.standard import Model, TaskExamples
@@ -49,13 +51,15 @@ def measure_footprint(
     Milliseconds depend on this machine and its present load: the step runs once, and equal inputs reuse its result.
 
     `lengths` are those of the file's signatures, `timed` the tokens of the full rows that it is timed with. Without a
-    shape the teacher itself is measured, without a quantization a float file.
+    shape the teacher itself is measured, without a quantization a float file. A teacher of several tasks has one file,
+    which is timed as it answers all of them; `examples` are the rows of any of its tasks.
     """
     import keras
 
     from keras_bert.compress.quantization_parameters import QuantizationParameters
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.data.task_batches import RecordRows
+    from keras_bert.export.quantized import export_quantized
     from keras_bert.models.encoder import input_names
 
     keras.utils.set_random_seed(0)
@@ -63,19 +67,30 @@ def measure_footprint(
     task = read_model(teacher)
     with input_errors("student: "):
         task = task if shape is None else _cut_student(task, shape)
-    network, parameters, rows = task.network(), None, None
+    # A task of several tells the layers of its heads apart, and writes a file with the signatures of each.
+    joint: Any = task if task.has_parts else None
+    network, rows = task.network(), None
     _add_noise(network)
     if quantization is not None:
         quantization = dataclasses.replace(quantization, calibration_batches=1)
         batch = next(iter(RecordRows(examples.path).training_batches(_ROWS, seed=0).first(1)))
         rows = {name: batch[name].numpy() for name in input_names(network)}
-        with input_errors(f"quantization, recipe {quantization.recipe}: "):
-            float_layers = (*quantization.float_layers, *task.float_layers)
-            aware = QuantizationAware(network, [rows], quantization.recipe, float_layers)
-        parameters = QuantizationParameters(quantization.recipe, aware.finish(), float_layers)
+        float_layers = (*quantization.float_layers, *task.float_layers)
+        with contextlib.nullcontext() if joint is None else joint.named_apart():
+            with input_errors(f"quantization, recipe {quantization.recipe}: "):
+                aware = QuantizationAware(network, [rows], quantization.recipe, float_layers)
+            ranges = aware.finish()
+        task.quantization = QuantizationParameters(quantization.recipe, ranges, float_layers)
+
+    def write(file: Path) -> None:
+        if joint is None:
+            export_quantized(network, file, lengths, task.quantization, rows, output=task.output_name)
+        else:
+            joint.write_tflite(file, lengths, rows)
+
     report_progress(1, 2, "writing and timing")
-    figures = FileFootprint(**measure_file(task, parameters, lengths, timed, rows))
-    name = TFLITE_FLOAT_FILE if parameters is None else TFLITE_FILE
+    figures = FileFootprint(**measure_file(task, timed, write))
+    name = TFLITE_FLOAT_FILE if quantization is None else TFLITE_FILE
     table = {} if quantization is None else {TABLE_ENTRY: _deflate_table(network, quantization)}
     latency.write({name: figures, **table})
     latency.counts = {name: figures.bytes}

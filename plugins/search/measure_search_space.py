@@ -1,4 +1,4 @@
-"""A teacher and its rows -> SearchSpace: the largest student, and candidate vocabularies."""
+"""A teacher and the rows of its tasks -> SearchSpace: the largest student, and candidate vocabularies."""
 
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
@@ -14,7 +14,7 @@ _OF_ALL, _OF_SEEN = (1 / 2, 1 / 4, 1 / 8, 1 / 16), (1.0, 1 / 2)
 
 @component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text", "tokenizers"))
 def measure_search_space(
-    teacher: Input[Model], examples: Input[TaskExamples], search_space: Output[SearchSpace]
+    teacher: Input[Model], examples: Input[list[TaskExamples]], search_space: Output[SearchSpace]
 ) -> None:
     """Measures a teacher's shape, and the number of validation tokens that smaller vocabularies keep."""
     import numpy as np
@@ -26,7 +26,9 @@ def measure_search_space(
     task = read_model(teacher)
     config, tokenizer = config_of(task.model), task.tokenizer
     # The full vocabulary, then smaller ones of the most frequent tokens of training rows.
-    train, validation = (count_tokens(examples, split, tokenizer) for split in ("train", "validation"))
+    train, validation = (
+        np.sum([count_tokens(rows, split, tokenizer) for rows in examples], axis=0) for split in ("train", "validation")
+    )
     seen = len(choose_vocabulary(tokenizer, train))
     least = len(choose_vocabulary(tokenizer, train, min_count=int(train.max()) + 1))
     whole = tokenizer.vocabulary_size

@@ -37,11 +37,12 @@ from plugins.search.measure_footprint import TABLE_ENTRY
 from plugins.search.results import RoundResult, Rung, StudentResult
 from plugins.search.runs import SearchRuns
 from plugins.search.sizes import Footprint, count_operations, predict_all, reduce_footprint
-from plugins.search.steps import TEACHER, StudentWiring, search_pipeline
+from plugins.search.steps import search_pipeline
+from plugins.search.student_steps import TEACHER, wire_students
 
 # Number of times that new measurements correct the prediction of fitting candidates.
 _PASSES = 4
-# Room for the records that a pushed file holds beside the model, compressed, which nobody knows before it is scored.
+# Room for the records of a task that a pushed file holds beside the model, compressed: its scores are not known yet.
 _RECORD_BYTES = 4000
 
 
@@ -55,7 +56,8 @@ class StudentSearch:
         self, settings: Settings, limits: Limits, budget: SearchBudget, root: Path, observer: Observer
     ) -> None:
         self.settings, self._limits, self._budget, self._root, self._say = settings, limits, budget, root, observer.say
-        self._wiring, self._length = StudentWiring(settings), settings.max_length
+        self._wiring = wire_students(settings)
+        self._length = self._wiring.max_length
         self.runs = SearchRuns(settings, root, "student", observer)
         self._measured: dict[Candidate, Footprint] = {}
         self._measuring_seconds: list[float] = []
@@ -63,7 +65,7 @@ class StudentSearch:
             name=settings.name,
             seeds=settings.seeds,
             minutes=budget.seconds / 60,
-            lengths=[settings.max_length],
+            lengths=[self._length],
             limits={**limits.bounds(), "share": limits.min_share},
         )
 
@@ -80,7 +82,7 @@ class StudentSearch:
             space, outputs = self._wiring.measure_teacher()
             result = self._run([space, *outputs])
             scored = result.artifact(outputs.validation).read()
-            footprint = _footprint_of(result.artifact(outputs.latency).read(), self._length)
+            footprint = self._footprint_of(result.artifact(outputs.latency).read())
             self._scoring = result.step(outputs.validation.node.name).worked
             self._whole_score = scored.score
             self._result.metric, self._result.rows = scored.metric, scored.rows
@@ -141,7 +143,7 @@ class StudentSearch:
             return
         result = self._run(list(outputs.values()))
         for candidate, latency in outputs.items():
-            self._measured[candidate] = _footprint_of(result.artifact(latency).read(), self._length)
+            self._measured[candidate] = self._footprint_of(result.artifact(latency).read())
             self._measuring_seconds.append(result.step(latency.node.name).worked)
 
     def _footprint(self, candidate: Candidate, grid: Grid) -> Footprint:
@@ -209,7 +211,7 @@ class StudentSearch:
         settings = grid.settings_of(winner)
         result = self._run([handle for seed in outputs for handle in seed], settings, is_whole=True)
         scores = [result.artifact(seed.validation).read().score for seed in outputs]
-        timed = _footprint_of(result.artifact(outputs[0].latency).read(), self._length)
+        timed = self._footprint_of(result.artifact(outputs[0].latency).read())
         # The lower of two measurements of the same graph, because disturbances only add time.
         footprint = timed._replace(milliseconds=min(timed.milliseconds, self._footprint(winner, grid).milliseconds))
         self._record(name, footprint, scores, 1.0)
@@ -223,7 +225,8 @@ class StudentSearch:
         if result.state == "failed":
             raise RunFailedError(result.message)
         self._result.refused = result.message
-        self._result.test = result.artifact(push.evaluation).read().as_json()
+        tests = {name: result.artifact(handle).read().as_json() for name, handle in push.evaluations.items()}
+        self._result.test = tests.get("", {"tasks": tests})
         if result.state == "done":
             self._result.pushed = display_path(result.artifact(push.pushed).location())
 
@@ -231,6 +234,14 @@ class StudentSearch:
         score, milliseconds = SeedScores.of(scores), {str(self._length): footprint.milliseconds}
         share = score.mean / self._whole_score if self._whole_score else 0.0
         self._result.rungs[name] = Rung(*footprint[:2], milliseconds, score, share, trained)
+
+    def _footprint_of(self, files: Mapping[str, FileFootprint]) -> Footprint:
+        """The footprint of the first file, the quantized one if there is one, with room for its records."""
+        figures, table = next(iter(files.values())), files.get(TABLE_ENTRY)
+        room = _RECORD_BYTES * len(self._wiring.tasks)
+        megabytes, download = ((size + room) / 1e6 for size in (figures.bytes, figures.download_bytes))
+        share = 1.0 if table is None else table.download_bytes / table.bytes
+        return Footprint(megabytes, download, figures.milliseconds[str(self._length)], share)
 
     def _run(
         self, handles: Sequence[Handle[Artifact]], settings: Settings | None = None, *, is_whole: bool = False
@@ -240,11 +251,3 @@ class StudentSearch:
 
 def _with_whole_vocabulary(candidate: Candidate, grid: Grid) -> Candidate:
     return candidate._replace(vocabulary_size=grid.whole_vocabulary)
-
-
-def _footprint_of(files: Mapping[str, FileFootprint], length: int) -> Footprint:
-    """The footprint of the first file, the quantized one if there is one, with room for its records."""
-    figures, table = next(iter(files.values())), files.get(TABLE_ENTRY)
-    megabytes, download = ((size + _RECORD_BYTES) / 1e6 for size in (figures.bytes, figures.download_bytes))
-    share = 1.0 if table is None else table.download_bytes / table.bytes
-    return Footprint(megabytes, download, figures.milliseconds[str(length)], share)

@@ -21,7 +21,7 @@ def test_steps_are_made_and_nothing_is_kept(line, tmp_path, monkeypatch):
     settings = DistillationSettings(batch_size=8, xla="off", precision="float32")
     shape = Student(num_layers=1, intermediate_size=8)
     measure_distillation.run(
-        teacher=artifacts.teacher, examples=artifacts.examples, cost=output, shape=shape, distillation=settings
+        teacher=artifacts.teacher, examples=[artifacts.examples], cost=output, shape=shape, distillation=settings
     )
     times = output.read()
     assert times.steps == 3

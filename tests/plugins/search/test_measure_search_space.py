@@ -15,7 +15,7 @@ def test_a_shape_and_sizes_with_the_share_of_validation_that_they_keep(checkpoin
     examples, output = TaskExamples(tmp_path / "examples"), SearchSpace(tmp_path / "search_space")
     source = TableSource(*(str(tmp_path / f"{split}.tsv") for split in ("train", "dev", "test")))
     ingest_source(examples, Vocabulary(checkpoint / "vocabulary"), source, max_length=8)
-    measure_search_space.run(teacher=Model(checkpoint / "model"), examples=examples, search_space=output)
+    measure_search_space.run(teacher=Model(checkpoint / "model"), examples=[examples], search_space=output)
     bounds = output.read()
     config = bounds.config
     assert (config.num_layers, config.num_heads, config.intermediate_size, config.vocabulary_size) == (1, 2, 32, 18)

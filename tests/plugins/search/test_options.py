@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.pipeline.command_line import refused
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, refusal
 
 
@@ -44,11 +43,3 @@ def test_refuses_value(tmp_path, override, message):
 
 def test_is_left_out_without_examples(tmp_path):
     assert refusal(tmp_path, CORPUS, "search.finalists=2").startswith("search must be left out without [examples]")
-
-
-def test_a_search_within_limits_needs_a_job_of_one_task(tmp_path, capfd):
-    pytest.importorskip("plugins.many_tasks", reason="a plug-in has jobs of several tasks")
-    job = tmp_path / "job.toml"
-    job.write_text(CHECKPOINT + "[tasks.mood.examples]\ntrain = 'rows.tsv'\n")
-    line = refused(capfd, "search", job, "--max-megabytes", 1, "--root", tmp_path / "runs")
-    assert line.startswith("a search within limits must have a job of one task, got several; search each task in a job")

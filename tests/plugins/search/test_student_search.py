@@ -10,8 +10,8 @@ from pipeline.pipelines import pipeline_of
 from plugins.search.artifacts import SearchSpace, TrainingCost, TrainingTimes, Validation, ValidationScore
 from plugins.search.budget import SearchBudget
 from plugins.search.limits import Limits
-from plugins.search.steps import StudentWiring
 from plugins.search.student_search import StudentSearch
+from plugins.search.student_steps import wire_students
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load
 from tests.plugins.search.grids import WHOLE, grid, job, make_bounds
 
@@ -60,9 +60,9 @@ def test_a_time_that_is_too_short_is_told_before_all_recipes_are_weighed(tmp_pat
 
 def test_the_version_before_is_no_bar_for_what_a_search_pushes(tmp_path):
     text = "[evaluation]\nmax_regression = 1.0\nmin_score = 50.0\n"
-    wiring = StudentWiring(job(tmp_path, text))
+    wiring = wire_students(job(tmp_path, text))
     outputs = wiring.push_winner(WHOLE._replace(layers=2), grid(tmp_path, text), tmp_path, Limits())
-    thresholds = outputs.evaluation.node.values["thresholds"]
+    thresholds = outputs.evaluations[""].node.values["thresholds"]
     assert (thresholds.max_regression, thresholds.min_score, thresholds.max_megabytes) == (100.0, 50.0, None)
 
 
@@ -76,16 +76,16 @@ def test_the_version_before_is_no_bar_for_what_a_search_pushes(tmp_path):
 )
 def test_the_limit_of_megabytes_counts_for_the_pushed_file_with_its_records(tmp_path, table, limits):
     text = f"[evaluation]\n{table}\n"
-    wiring = StudentWiring(job(tmp_path, text))
+    wiring = wire_students(job(tmp_path, text))
     outputs = wiring.push_winner(WHOLE._replace(layers=2), grid(tmp_path, text), tmp_path, Limits(megabytes=0.042))
-    thresholds = outputs.evaluation.node.values["thresholds"]
+    thresholds = outputs.evaluations[""].node.values["thresholds"]
     assert (thresholds.max_megabytes, thresholds.max_download_megabytes) == limits
 
 
 def test_the_limit_of_a_download_counts_for_the_pushed_file(tmp_path):
     limits = Limits(download_megabytes=0.03)
-    outputs = StudentWiring(job(tmp_path)).push_winner(WHOLE._replace(layers=2), grid(tmp_path), tmp_path, limits)
-    thresholds = outputs.evaluation.node.values["thresholds"]
+    outputs = wire_students(job(tmp_path)).push_winner(WHOLE._replace(layers=2), grid(tmp_path), tmp_path, limits)
+    thresholds = outputs.evaluations[""].node.values["thresholds"]
     assert (thresholds.max_megabytes, thresholds.max_download_megabytes) == (None, 0.03)
 
 
