@@ -11,9 +11,10 @@ import org.json.JSONObject
 /**
  * @param test the content of `self_test.json`.
  * @param name of the model file in the folder, such as "model.tflite".
+ * @param task of a model of several tasks: the name of the one that an app runs.
  */
-class SelfTest(test: String, private val name: String) {
-    private val content = JSONObject(test)
+class SelfTest(test: String, private val name: String, task: String = "") {
+    private val content = JSONObject(test).let { it.optJSONObject("tasks")?.getJSONObject(task) ?: it }
     private val file = content.getJSONObject("files").getJSONObject(name)
 
     /**
@@ -53,7 +54,7 @@ class SelfTest(test: String, private val name: String) {
         val differences = ArrayList<Double>()
         for (row in rows) {
             val expected = row.optJSONObject("outputs")?.optJSONArray(name) ?: continue
-            differences.add(largestDifference(expected, run(textsOf(row))))
+            differences.add(largestDifference(expected, row.getJSONArray("places"), run(textsOf(row))))
             // A last bit may change one row, a wrong computation changes all; NaN is never within a tolerance.
             if (differences.last() <= file.getDouble("tolerance")) return null
         }
@@ -64,8 +65,8 @@ class SelfTest(test: String, private val name: String) {
 
     private fun textsOf(row: JSONObject) = listOf("text", "second").filter { row.has(it) }.map { row.getString(it) }
 
-    private fun largestDifference(expected: JSONArray, output: FloatArray): Double =
-        (0 until expected.length()).maxOf { abs(expected.getDouble(it) - output[it]) }
+    private fun largestDifference(expected: JSONArray, places: JSONArray, output: FloatArray): Double =
+        (0 until expected.length()).maxOf { abs(expected.getDouble(it) - output.getOrElse(places.getInt(it)) { Float.NaN }) }
 
     private fun integers(numbers: JSONArray): List<Int> = List(numbers.length()) { numbers.getInt(it) }
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.core.folders import GOLDEN_FILE, METRICS_FILE
+from keras_bert.core.folders import GOLDEN_FILE, METRICS_FILE, read_json_file
 from keras_bert.export.bundle import load_exported
 from keras_bert.export.files import ExportedFile
 from keras_bert.export.runtimes import LogProbabilityClassifier
 from keras_bert.export.sample_texts import SECONDS, TEXTS
 from keras_bert.export.targets.registry import FILES
 from keras_bert.tasks.base import Array, Task, take_part
-from keras_bert.tasks.calibration import Calibration, read_calibration
+from keras_bert.tasks.calibration import Calibration
 
 _DIGITS = 6
 # A file that takes text gives the same outputs as the file that takes ids; `check_text` verifies it.
@@ -76,13 +76,15 @@ def drop_absent_files(folder: Path) -> None:
 def add_calibrated_answers(folder: Path) -> None:
     """Adds `calibrated` to each row of a folder's `golden.json`: the calibrated answer, which `predict` gives.
 
-    Nothing changes if `metrics.json` holds no calibration. With a threshold, each answer gets `is_sure`.
+    Rows of a task without a calibration in `metrics.json` do not change. With a threshold, each answer gets `is_sure`.
     """
-    if read_calibration(folder / METRICS_FILE) == Calibration():
-        return
-    task, rows = load_exported(folder), json.loads((folder / GOLDEN_FILE).read_text(encoding="utf-8"))
+    metrics = read_json_file(folder / METRICS_FILE)
+    tables = metrics.get("tasks", {"": metrics})
+    calibrated = [name for name, table in tables.items() if table.get("calibration") is not None]
+    tasks = {name: take_part(load_exported(folder), name) for name in calibrated}
+    rows = json.loads((folder / GOLDEN_FILE).read_text(encoding="utf-8"))
     for row in rows:
-        if "answer" in row:
+        if "answer" in row and (task := tasks.get(row.get("task", ""))):
             row["calibrated"] = _with_sureness(task, _answer(task, row["text"], row.get("second"))["answer"])
     write_golden(folder, rows)
 

@@ -40,7 +40,7 @@ TOKENIZER_SOURCES = {
     SUBWORDS_FILE: ("Subwords.kt", "Subwords.swift", "subwords.js"),
 }
 # Likewise for the self-test.
-_SELF_TEST_SOURCES = ("SelfTest.kt", "self_test.js")
+_SELF_TEST_SOURCES = ("SelfTest.kt", "SelfTest.swift", "self_test.js")
 # The names of the tokenizers in these sources.
 _CLASSES = {CHARACTERS_FILE: "WordPiece", SUBWORDS_FILE: "Subwords"}
 # Each script after the ones that it imports; the tokenizer comes between both.

@@ -12,13 +12,14 @@ from keras_bert.clients.golden import flatten_output, predict_outputs
 from keras_bert.core.folders import GOLDEN_FILE, LEVELS_ABOVE, SELF_TEST_FILE, TASK_FILE, read_json_file
 from keras_bert.export.bundle import load_exported
 from keras_bert.export.targets.registry import FILES
-from keras_bert.tasks.base import take_part
+from keras_bert.tasks.base import Task, take_part
 
 # As a share of the range of a file's golden outputs. From processor to processor most rows are equal, and a few differ
 # by up to 11 % (docs/decisions/0055); of MiniLM's file that saturates, all rows of its self-test differed, by 6 % and
 # more.
 _TOLERANCE = 0.02
-# Rows with outputs, the least tokens of one, and the numbers of an output that are kept.
+# Rows with outputs, the least tokens of one, and the largest numbers of an output that are kept: the first numbers of a
+# sparse vector are 0 for every text.
 _ROWS, _FEWEST_TOKENS, _NUMBERS = 3, 8, 64
 # The blocks of a file that `hash_blocks` reads, in bytes. A training changes each of them.
 _BLOCKS, _BLOCK = 64, 64
@@ -42,31 +43,44 @@ def write_self_test(folder: Path) -> None:
     - `files`: name -> `bytes`, the `hash` of `hash_blocks`, and the `tolerance` of an output;
     - `labels`: the hash of the labels, joined by line ends;
     - `rows`: golden rows. All have `text` with its `pieces`. Some have the model's inputs, `second` of a pair and
-      `outputs`, too: the first numbers of each file's output.
+      `outputs`, too: the numbers at `places` of each file's output, where those of the first file are largest;
+    - of several tasks only `tasks`: name -> the same for each, whose numbers have a range of their own.
     """
     golden = json.loads((folder / GOLDEN_FILE).read_text(encoding="utf-8"))
-    task = json.loads((folder / TASK_FILE).read_text(encoding="utf-8"))
-    names = [file.name for file in FILES if file.takes_pairs and Path(file.name).suffix in (".tflite", ".onnx")]
-    files: dict[str, Any] = {}
-    for name in names:
-        outputs = [flatten_output(row["outputs"][name]) for row in golden if name in row["outputs"]]
-        if outputs and (folder / name).is_file():
-            tolerance = round(_TOLERANCE * float(np.ptp(np.concatenate(outputs))), 6)
-            files[name] = {"bytes": (folder / name).stat().st_size, "hash": hash_blocks(folder / name)}
-            files[name]["tolerance"] = max(tolerance, 1e-5)
-    chosen = _choose_rows(golden, has_pairs=bool(task.get("pairs")))
-    rows = []
-    for number, row in enumerate(golden):
-        if number in chosen:
-            kept = {name: flatten_output(row["outputs"][name])[:_NUMBERS] for name in files if name in row["outputs"]}
-            rows.append({key: value for key, value in row.items() if key in _INPUTS} | {"outputs": kept})
-        elif "prompt" not in row and "second" not in row:
-            rows.append({key: row[key] for key in ("text", "pieces")})
-    content = {"files": files, "labels": hash_bytes("\n".join(task.get("labels", [])).encode()), "rows": rows}
+    settings = json.loads((folder / TASK_FILE).read_text(encoding="utf-8"))
+    tests = {
+        name: _make_test(folder, task, [row for row in golden if row.get("task", "") == name])
+        for name, task in settings.get("tasks", {"": settings}).items()
+    }
+    content = tests.get("", {"tasks": tests})
     (folder / SELF_TEST_FILE).write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-_INPUTS = ("task", "text", "second", "pieces", "token_ids", "segment_ids", "padding_mask")
+_INPUTS = ("text", "second", "pieces", "token_ids", "segment_ids", "padding_mask")
+
+
+def _make_test(folder: Path, settings: Mapping[str, Any], golden: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The self-test of a task, from its settings and its golden rows."""
+    names = [file.name for file in FILES if file.takes_pairs and Path(file.name).suffix in (".tflite", ".onnx")]
+    files: dict[str, Any] = {}
+    for name in names:
+        numbers = [flatten_output(row["outputs"][name]) for row in golden if name in row["outputs"]]
+        if numbers and (folder / name).is_file():
+            tolerance = round(_TOLERANCE * float(np.ptp(np.concatenate(numbers))), 6)
+            files[name] = {"bytes": (folder / name).stat().st_size, "hash": hash_blocks(folder / name)}
+            files[name]["tolerance"] = max(tolerance, 1e-5)
+    # A file for MediaPipe alone, or a SavedModel, has no such rows.
+    chosen = _choose_rows(golden, has_pairs=bool(settings.get("pairs"))) if files else set()
+    rows = []
+    for number, row in enumerate(golden):
+        if number in chosen:
+            outputs = {name: np.array(flatten_output(row["outputs"][name])) for name in files if name in row["outputs"]}
+            places = np.sort(np.argsort(-np.abs(next(iter(outputs.values()))), kind="stable")[:_NUMBERS])
+            kept = {"places": places.tolist(), "outputs": {name: outputs[name][places].tolist() for name in outputs}}
+            rows.append({key: value for key, value in row.items() if key in _INPUTS} | kept)
+        elif "prompt" not in row and "second" not in row:
+            rows.append({key: row[key] for key in ("text", "pieces")})
+    return {"files": files, "labels": hash_bytes("\n".join(settings.get("labels", [])).encode()), "rows": rows}
 
 
 def _choose_rows(rows: Sequence[Mapping[str, Any]], *, has_pairs: bool) -> set[int]:
@@ -118,38 +132,44 @@ def check_file(place: str | os.PathLike[str]) -> None:
         raise FileNotFoundError(
             f"{place} must be a pushed folder with {SELF_TEST_FILE}, or a file in one; there is none"
         )
-    test = read_json_file(folder / SELF_TEST_FILE)
-    present = [name for name in test["files"] if (folder / name).is_file()]
+    content = read_json_file(folder / SELF_TEST_FILE)
+    tests = content.get("tasks", {"": content})
+    files = next(iter(tests.values()))["files"]
+    present = [name for name in files if (folder / name).is_file()]
     names = present if place == folder else [place.absolute().relative_to(folder).as_posix()]
-    if not names or not {*names} <= test["files"].keys():
-        raise FileNotFoundError(f"{place} must be one of {', '.join(test['files'])} in {folder}")
+    if not names or not {*names} <= files.keys():
+        raise FileNotFoundError(f"{place} must be one of {', '.join(files)} in {folder}")
     for name in names:
-        _check(folder, name, test)
+        _check_content(folder / name, files[name])
+        task = load_exported(folder, name)
+        for part, test in tests.items():
+            _check(folder, name, take_part(task, part), test)
 
 
-def _check(folder: Path, name: str, test: Mapping[str, Any]) -> None:
-    file, expected = folder / name, test["files"][name]
+def _check_content(file: Path, expected: Mapping[str, Any]) -> None:
     size = file.stat().st_size
     if size != expected["bytes"]:
         rule = f"have {expected['bytes']} bytes, got {size}: it is truncated, or of another version"
         raise SelfTestError("file", f"{file} must {rule}")
     if hash_blocks(file) != expected["hash"]:
         raise SelfTestError("file", f"{file} must be the file of its self-test: it is damaged, or of another version")
-    task = load_exported(folder, name)
+
+
+def _check(folder: Path, name: str, task: Task, test: Mapping[str, Any]) -> None:
+    """Checks the labels, the tokens and the outputs of a task."""
     if hash_bytes("\n".join(task.labels).encode()) != test["labels"]:
         raise SelfTestError("labels", f"{folder / TASK_FILE} must have the labels of the training, in their order")
     for row in test["rows"]:
         if task.tokenizer.tokenize_with_offsets([row["text"]])[0].to_list()[0] != row["pieces"]:
             raise SelfTestError("tokenizer", f"the tokenizer of {folder} gives other tokens for {row['text']!r}")
-    differences = []
+    differences, tolerance = [], test["files"][name]["tolerance"]
     for row in (row for row in test["rows"] if name in row.get("outputs", {})):
-        part = take_part(task, row.get("task", ""))
-        output = flatten_output(predict_outputs(part, row["text"], row.get("second")))[:_NUMBERS]
-        differences.append(float(np.abs(np.subtract(output, row["outputs"][name])).max()))
+        output = np.array(flatten_output(predict_outputs(task, row["text"], row.get("second"))))
+        differences.append(float(np.abs(output[row["places"]] - row["outputs"][name]).max()))
         # A last bit may change one row, a wrong computation changes all.
-        if differences[-1] <= expected["tolerance"]:
+        if differences[-1] <= tolerance:
             return
     if differences:
-        limit = f"by at most {expected['tolerance']:g} from those of its self-test, got {min(differences):.4g}"
+        limit = f"by at most {tolerance:g} from those of its self-test, got {min(differences):.4g}"
         reason = "this processor or its runtime computes otherwise"
-        raise SelfTestError("outputs", f"the outputs of {file} must differ {limit}: {reason}")
+        raise SelfTestError("outputs", f"the outputs of {folder / name} must differ {limit}: {reason}")

@@ -32,6 +32,7 @@ const FAULTS = {
   rows: { tokenizer: greedy },
   processor: { run: (row) => run(row).map((value) => 0.8 * value) },
   nan: { run: (row) => run(row).map(() => NaN) },
+  short: { run: () => [] },
 };
 const found = [];
 for (const fault of JSON.parse(await read(process.stdin))) {

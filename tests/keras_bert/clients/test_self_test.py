@@ -26,7 +26,15 @@ PARTS = {
     "rows": "the tokenizer gives other tokens for",
     "processor": "this processor or its runtime computes otherwise",
     "nan": "this processor or its runtime computes otherwise",
+    "short": "this processor or its runtime computes otherwise",
 }
+
+
+def check_faults(lines):
+    """Checks what a client said of each planted fault."""
+    for said_of_fault, part in zip(lines, PARTS.values(), strict=True):
+        assert part in said_of_fault
+        assert (said_of_fault == "null") == (not part)
 
 
 def write_folder(folder, kind="classification"):
@@ -87,6 +95,28 @@ def test_other_tasks_have_one(kind, tmp_path):
     assert (folder / "self_test.json").stat().st_size < 20_000
     rows = json.loads((folder / "self_test.json").read_text())["rows"]
     assert [len(row["outputs"][FILE]) <= 64 for row in rows if "outputs" in row] == [True] * 3
+
+
+def test_the_largest_numbers_of_an_output_are_kept(folder):
+    vector = np.zeros(1000)
+    vector[200:300] = np.linspace(-1, 1, 100)
+    edit(folder / "golden.json", lambda rows: [row["outputs"].update({FILE: vector.tolist()}) for row in rows])
+    write_self_test(folder)
+    rows = json.loads((folder / "self_test.json").read_text())["rows"]
+    for row in (row for row in rows if "outputs" in row):
+        assert row["places"] == [*range(200, 232), *range(268, 300)]
+        np.testing.assert_allclose(row["outputs"][FILE], vector[row["places"]], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["saved_model.pb", "model_mediapipe.tflite"])
+def test_a_folder_without_files_of_ids_has_tokens_alone(folder, name):
+    """A push of such a folder ended in StopIteration."""
+    edit(folder / "golden.json", lambda rows: [row.update(outputs={name: row["outputs"][FILE]}) for row in rows])
+    write_self_test(folder)
+    test = json.loads((folder / "self_test.json").read_text())
+    assert test["files"] == {}
+    assert all(row.keys() == {"text", "pieces"} for row in test["rows"])
+    assert test["rows"]
 
 
 def test_truncated_file(folder, capfd):
