@@ -4,7 +4,8 @@
     python -m benchmarks.open_labels --checkpoint FOLDER --times
 
 A draw chooses the 17 labels and their examples. `--epochs` trains the encoder on pairs of rows of the 60 labels first;
-without it the encoder stays as it is. Labels are added with the bias of trained labels, and without it. Beside it, on
+without it the encoder stays as it is. Then the labels are added to the encoder as it was, too, and their sums are
+mapped to the trained one. Labels are added with the bias of trained labels, and without it. Beside it, on
 the same vectors and rows of all 77 labels: the table fitted anew, and scikit-learn's logistic regression. All figures
 are of the test rows. `--times` measures an update and the scores of 600 labels instead.
 """
@@ -26,6 +27,7 @@ from sklearn.metrics import roc_auc_score
 
 import keras_bert
 from benchmarks.new_heads import Columns, read
+from plugins.open_labels.former import add_mapped
 from plugins.open_labels.label_table import LabelTable
 from plugins.open_labels.task import OpenLabels, open_labels
 
@@ -48,7 +50,8 @@ def main() -> None:
         measure_times(options.checkpoint, train)
         return
     figures = collections.defaultdict(list)
-    options.all_rows, options.vectors = train, None
+    options.all_rows = train
+    options.former = embed(options, train, test)
     for draw in range(options.draws):
         for name, value in measure(options, test, random.Random(draw), draw):
             figures[name].append(value)
@@ -66,13 +69,15 @@ class EmbeddedTexts(NamedTuple):
     names: np.ndarray[Any, Any]
 
 
-def embed(options: argparse.Namespace, train: Columns, test: Columns, seed: int = 0) -> dict[str, EmbeddedTexts]:
-    """The vectors of the encoder, trained on `train` if the options say so, and of its int8 file."""
+def embed(
+    options: argparse.Namespace, train: Columns, test: Columns, epochs: float = 0.0, seed: int = 0
+) -> dict[str, EmbeddedTexts]:
+    """The vectors of the encoder, trained on `train` for some epochs, and of its int8 file."""
     task: Any = keras_bert.from_hugging_face(options.checkpoint, task="embedding", max_length=64)
     rows, tested = options.all_rows, test.texts
-    if options.epochs:
+    if epochs:
         task = OpenLabels.build(task.encoder, task.tokenizer, max_length=64)
-        task.fit(*train[:2], epochs=options.epochs, seed=seed, verbose=0)
+        task.fit(*train[:2], epochs=epochs, seed=seed, verbose=0)
     names = [name.replace("_", " ") for name in sorted(set(rows.labels))]
     vectors = {"": EmbeddedTexts(*map(task.predict, (rows.texts, tested, names)))}
     with tempfile.TemporaryDirectory() as folder:
@@ -94,9 +99,8 @@ def measure(
     }
     old = [row for row, label in enumerate(train.labels) if label not in examples]
     is_new = np.isin(test.labels, added)
-    if options.epochs or options.vectors is None:
-        options.vectors = embed(options, train.take(old), test, seed)
-    for file, vectors in options.vectors.items():
+    embedded = embed(options, train.take(old), test, options.epochs, seed) if options.epochs else options.former
+    for file, vectors in embedded.items():
         table = fit_table(vectors, names, train, old)
         scores = table.scores(vectors.test)
         yield f"60 labels, rows with them{file}", share(table, scores, test.labels, ~is_new)
@@ -109,7 +113,16 @@ def measure(
             for bias, chosen in {"": grown, ", no bias": without_bias(grown)}.items():
                 scores = chosen.scores(vectors.test)
                 yield from shares(f"{count} examples{bias}{file}", chosen, scores, test.labels, is_new)
-    vectors = options.vectors[""]
+        if options.epochs:
+            former = fit_table(before := options.former[file], names, train, old)
+            counts = dict.fromkeys(added, EXAMPLES[-1])
+            sums = {name: former.space.project(before.train[examples[name]]).sum(axis=0) for name in added}
+            worth = add_mapped(table, former, counts, sums, vectors.train[old], before.train[old])
+            yield f"what one of these examples counts for{file}", 100 * worth
+            for bias, chosen in {"": table, ", no bias": without_bias(table)}.items():
+                scores = chosen.scores(vectors.test)
+                yield from shares(f"8 examples of the former encoder{bias}{file}", chosen, scores, test.labels, is_new)
+    vectors = embedded[""]
     same = [*old, *(row for rows in examples.values() for row in rows)]
     again = fit_table(vectors, names, train, same)
     yield from shares("the table fitted to the same rows", again, again.scores(vectors.test), test.labels, is_new)

@@ -253,8 +253,10 @@ def _find_starts(
 
     def open_vectors() -> "Task":
         """The checkpoint's own similarity function, and the examples' maximum length."""
-        task = read_model(checkpoint)
-        return build_task(task, description, similarity_function=getattr(task, "similarity_function", "cosine"))
+        start = read_model(checkpoint)
+        task = build_task(start, description, similarity_function=getattr(start, "similarity_function", "cosine"))
+        tune_task(task, examples)
+        return task
 
     def open_frozen() -> "Task":
         task = attach_fitted_head(take_part(read_model(teachers[0]), part), read_model(checkpoint).encoder, heads[0])

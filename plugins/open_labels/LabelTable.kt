@@ -162,6 +162,7 @@ class LabelTable(bytes: ByteArray) {
             val name = text(buffer, integer(buffer))
             val added = integer(buffer)
             val sums = floats(buffer, theirWidth)
+            require(added > 0 && theirWidth == width) { WHOLE }
             val start = merged[name] ?: label(none, 0.0, EXAMPLES, 0, none)
             merged[name] = grown(start, DoubleArray(width) { sums[it].toDouble() }, added)
         }
@@ -193,6 +194,8 @@ class LabelTable(bytes: ByteArray) {
 
     private fun grown(label: Label, more: DoubleArray, count: Int): Label {
         fun plus(one: FloatArray) = FloatArray(width) { (one[it] + more[it]).toFloat() }
+        // One that is not would be in the score of each text with this label, and no text would get another label.
+        require(plus(label.sums).all { it.isFinite() }) { FINITE }
         return label(plus(label.sums), label.weight + count, label.source, label.added + count, plus(label.addedSums))
     }
 
@@ -223,6 +226,7 @@ class LabelTable(bytes: ByteArray) {
 
     private fun project(vector: FloatArray): DoubleArray {
         require(vector.size == width) { "a vector must be $width wide, got ${vector.size}" }
+        require(vector.all { it.isFinite() }) { FINITE }
         val places = DoubleArray(width)
         for (row in 0 until width) {
             val difference = vector[row].toDouble() - center[row]
@@ -237,6 +241,7 @@ class LabelTable(bytes: ByteArray) {
         const val NAME = 2
         // Up to so many examples, an added label has the whole bias of the table.
         const val BIAS_EXAMPLES = 8.0
+        const val FINITE = "vectors must be finite numbers"
         const val WHOLE = "the bytes must be those of a whole file"
 
         fun open(bytes: ByteArray, kind: String, least: Int): ByteBuffer {

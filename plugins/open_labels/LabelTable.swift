@@ -110,7 +110,7 @@ public struct LabelTable {
       let sums = (0..<width).map { Float(nameCount * (places[$0] + Double(nameOffset[$0]))) }
       start = label(sums, nameCount, .name, 0, empty.addedSums)
     }
-    let grownLabel = grown(start, try sum(vectors), vectors.count)
+    let grownLabel = try grown(start, try sum(vectors), vectors.count)
     change(entries + [(name: name, label: grownLabel)])
   }
 
@@ -120,7 +120,7 @@ public struct LabelTable {
     let index = try find(name)
     if vectors.isEmpty { throw Failure.wrongChange("there must be an example") }
     var changed = entries
-    changed[index].label = grown(entries[index].label, try sum(vectors), vectors.count)
+    changed[index].label = try grown(entries[index].label, try sum(vectors), vectors.count)
     change(changed)
   }
 
@@ -172,10 +172,11 @@ public struct LabelTable {
       let name = try reader.text(try reader.integer())
       let added = try reader.integer()
       let sums = try reader.floats(theirWidth).map { Double($0) }
+      guard added > 0, theirWidth == width else { throw Failure.damaged }
       if let index = changed.firstIndex(where: { $0.name == name }) {
-        changed[index].label = grown(changed[index].label, sums, added)
+        changed[index].label = try grown(changed[index].label, sums, added)
       } else {
-        changed.append((name: name, label: grown(empty, sums, added)))
+        changed.append((name: name, label: try grown(empty, sums, added)))
       }
     }
     try reader.end()
@@ -216,8 +217,14 @@ public struct LabelTable {
     if entries.contains(where: { $0.name == name }) { throw Failure.wrongChange("\(name) must be a new label") }
   }
 
-  private func grown(_ old: Label, _ more: [Double], _ count: Int) -> Label {
+  private func checkFinite(_ vector: [Float]) throws {
+    if !vector.allSatisfy({ $0.isFinite }) { throw Failure.wrongChange("vectors must be finite numbers") }
+  }
+
+  private func grown(_ old: Label, _ more: [Double], _ count: Int) throws -> Label {
     func plus(_ one: [Float]) -> [Float] { zip(one, more).map { Float(Double($0) + $1) } }
+    // One that is not would be in the score of each text with this label, and no text would get another label.
+    try checkFinite(plus(old.sums))
     return label(plus(old.sums), old.weight + Double(count), old.source, old.added + count, plus(old.addedSums))
   }
 
@@ -252,6 +259,7 @@ public struct LabelTable {
 
   private func project(_ vector: [Float]) throws -> [Double] {
     guard vector.count == width else { throw Failure.wrongChange("a vector must be \(width) wide, got \(vector.count)") }
+    try checkFinite(vector)
     var places = [Double](repeating: 0, count: width)
     for row in 0..<width {
       let difference = Double(vector[row]) - Double(center[row])

@@ -85,10 +85,11 @@ class LabelSpace:
         return self.axes.astype("float64")
 
     def project(self, vectors: Array) -> Array:
-        """Vectors (rows, width) -> coordinates (rows, width) float64."""
+        """Vectors (rows, width) -> coordinates (rows, width) float64; raises ValueError if one is not finite."""
         check(
             "LabelSpace", "vectors", vectors.shape[-1] == len(self.center), f"be {len(self.center)} wide", vectors.shape
         )
+        check("LabelSpace", "vectors", bool(np.isfinite(vectors).all()), "be finite numbers", "others")
         return (vectors.astype("float64") - self.center) @ self._wide_axes
 
     def score(self, coordinates: Array, sums: Array, counts: Array) -> Array:

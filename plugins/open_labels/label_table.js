@@ -3,6 +3,8 @@
 const SOURCES = ["rows", "examples", "name"];
 /** Up to so many examples, an added label has the whole bias of the table. */
 const BIAS_EXAMPLES = 8;
+const WHOLE = "the bytes must be those of a whole file";
+const FINITE = "vectors must be finite numbers";
 
 /**
  * The labels of `label_table.bin`, as the library's `LabelTable` has them: scores are those of a probabilistic linear
@@ -112,6 +114,7 @@ export class LabelTable {
     const [merged, none] = [new Map(this.#labels), new Float32Array(this.#width)];
     for (let number = 0; number < count; number += 1) {
       const [name, added, sums] = [reader.text(reader.integer()), reader.integer(), reader.floats(width)];
+      if (added < 1 || width !== this.#width) throw new Error(WHOLE);
       merged.set(name, this.#grown(merged.get(name) ?? this.#label(none, 0, "examples", 0, none), sums, added));
     }
     reader.end();
@@ -141,6 +144,8 @@ export class LabelTable {
 
   #grown({ sums, weight, source, added, addedSums }, more, count) {
     const plus = (one) => Float32Array.from(one, (value, axis) => value + more[axis]);
+    // One that is not would be in the score of each text with this label, and no text would get another label.
+    if (!plus(sums).every(Number.isFinite)) throw new Error(FINITE);
     return this.#label(plus(sums), weight + count, source, added + count, plus(addedSums));
   }
 
@@ -166,6 +171,7 @@ export class LabelTable {
 
   #project(vector) {
     if (vector.length !== this.#width) throw new Error(`a vector must be ${this.#width} wide, got ${vector.length}`);
+    if (!vector.every(Number.isFinite)) throw new Error(FINITE);
     const places = new Float64Array(this.#width);
     vector.forEach((value, row) => {
       const [difference, first] = [value - this.#center[row], row * this.#width];
@@ -185,7 +191,7 @@ class Reader {
 
   #take(size) {
     const place = this.place;
-    if (!(size >= 0 && place + size <= this.bytes.length)) throw new Error("the bytes must be those of a whole file");
+    if (!(size >= 0 && place + size <= this.bytes.length)) throw new Error(WHOLE);
     this.place += size;
     return place;
   }
@@ -209,7 +215,7 @@ class Reader {
     return Float32Array.from({ length: size }, (_, index) => fromHalf(this.view.getUint16(place + 2 * index, true)));
   }
 
-  end() { if (this.place !== this.bytes.length) throw new Error("the bytes must be those of a whole file"); }
+  end() { if (this.place !== this.bytes.length) throw new Error(WHOLE); }
 }
 
 /** A finite float16. */

@@ -165,6 +165,11 @@ class LabelTable:
             answers.append(LabelAnswer(label, float(shares[row, best]), score))
         return answers
 
+    @property
+    def densities(self) -> Densities:
+        """What scores texts by each label, in the order of `labels`, without biases."""
+        return self._scorer().densities
+
     def _scorer(self) -> _Scorer:
         """That of the labels of this moment, which is kept until they change."""
         scorer, labels = self._kept_scorer, self._labels
@@ -244,13 +249,24 @@ class LabelTable:
         ours, (theirs, added) = self.space.digest(), unpack_export(exported)
         rule = f"be {ours}, the space of this table: sums of another encoder cannot be added"
         check("LabelTable", "space", theirs == ours, rule, theirs)
+        self._add_all(added, is_released=False)
+
+    def add_sums(self, added: Mapping[str, tuple[float, Array]]) -> None:
+        """Adds sums of projected vectors, and the number of examples that each is worth: one change.
+
+        They are part of the table as the rows of its training are: `export` does not have them.
+        """
+        self._add_all(added, is_released=True)
+
+    def release(self) -> None:
+        """Makes all added examples part of the table, so that `export` begins anew.
+
+        For a table into which exports were merged, before it goes to devices that export again: their examples would
+        count twice otherwise.
+        """
         none = np.zeros(len(self.space.center), "float32")
         with _CHANGES:
-            labels = dict(self._labels)
-            for name, (count, sums) in added.items():
-                label = labels.get(name, Label(none, 0.0, "examples", 0, none))
-                labels[name] = _add(label, sums, count)
-            self._change(labels)
+            self._change({name: label._replace(added=0, added_sums=none) for name, label in self._labels.items()})
 
     def as_bytes(self) -> bytes:
         """The table as bytes, see `plugins.open_labels.label_file`; `from_bytes` reads them."""
@@ -273,6 +289,18 @@ class LabelTable:
         except (TypeError, ValueError) as error:
             raise ValueError(f"label_table must be that of a saved task, got {text!r:.60}: {error}") from None
 
+    def _add_all(self, added: Mapping[str, tuple[float, Array]], *, is_released: bool) -> None:
+        none = np.zeros(len(self.space.center), "float32")
+        fits = all(sums.shape == none.shape for _, sums in added.values())
+        check("LabelTable", "content", fits, "be a whole export of labels", "sums of another width")
+        with _CHANGES:
+            labels = dict(self._labels)
+            for name, (count, sums) in added.items():
+                label = labels.get(name, Label(none, 0.0, "examples", 0, none))
+                grown = _add(label, sums, count)
+                labels[name] = grown._replace(added=label.added, added_sums=label.added_sums) if is_released else grown
+            self._change(labels)
+
     def _change(self, labels: dict[str, Label]) -> None:
         self._history.append(self._labels)
         self._labels = labels
@@ -281,13 +309,13 @@ class LabelTable:
         check("LabelTable", "label", label in self._labels, f"be one of {list(self._labels)}", label)
 
 
-def _add(label: Label, sums: Array, count: int) -> Label:
+def _add(label: Label, sums: Array, count: float) -> Label:
     """A label with further examples, whose projected vectors have this sum."""
     with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
         total, added = (np.asarray(array + sums, "float32") for array in (label.sums, label.added_sums))
     # One that is not would be in the score of each text with this label, and no text would get another label.
     check("LabelTable", "vectors", bool(np.isfinite(total).all()), "be finite numbers", "others")
-    return label._replace(sums=total, added_sums=added, weight=label.weight + count, added=label.added + count)
+    return label._replace(sums=total, added_sums=added, weight=label.weight + count, added=int(label.added + count))
 
 
 def name_text(label: str, description: str = "") -> str:

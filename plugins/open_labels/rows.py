@@ -114,6 +114,10 @@ class OpenLabelsSource(LabelledFiles):
         rows = TableSource(path, text=self.text, label=self.label).read(path)
         return [self._open_row(row) for row in rows]
 
+    def make_rows(self, path: str, records: Iterable[Record]) -> Iterator[OpenRow]:
+        """The rows of records of a table."""
+        return map(self._open_row, TableSource(path, text=self.text, label=self.label).make_rows(path, records))
+
     def record(self, row: OpenRow) -> dict[str, str]:
         """Converts a row to a record with this source's columns."""
         return {self.text: row.text, self.label: row.label}

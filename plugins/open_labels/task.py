@@ -10,11 +10,13 @@ import numpy as np
 
 from keras_bert.core.checks import check
 from keras_bert.data.schemas import SCHEMAS
+from keras_bert.options.data import Prompts
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Array, Features, Runtime, Task
-from keras_bert.tasks.checks import as_columns, as_texts
+from keras_bert.tasks.checks import as_columns, as_texts, label_number
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tasks.retrieval import Retrieval
+from keras_bert.tasks.targets import RowWords, Target
 from plugins.open_labels.label_table import ALLOWED_LOSS, LabelAnswer, LabelTable, name_text
 from plugins.open_labels.pairs import draw_partners
 
@@ -37,7 +39,7 @@ class OpenLabels(Retrieval):
         tokenizer: the tokenizer with the model's vocabulary.
         label_table: the labels, as `LabelTable.as_text`; None before `fit_labels`.
         labels: the labels of the table, which files name; None for as in the table.
-        settings: those of `Retrieval`.
+        settings: those of `Retrieval`; prompts are ignored.
     """
 
     name = "open_labels"
@@ -57,6 +59,8 @@ class OpenLabels(Retrieval):
         **settings: Any,
     ) -> None:
         super().__init__(model, tokenizer, **settings)
+        # A text is neither a query nor a passage.
+        self.prompts = Prompts()
         self._table = None if label_table is None else LabelTable.from_text(label_table)
         self._expected_labels = tuple(labels or ())
         rule = f"be those of label_table, {list(self.labels)}"
@@ -82,8 +86,14 @@ class OpenLabels(Retrieval):
         return LabelPairObjective(self.contrast, class_weights)
 
     def _settings_of(self, dimension: int) -> dict[str, Any]:
-        """Those of `Retrieval` without the table, which is one of vectors of another width."""
-        return {name: value for name, value in super()._settings_of(dimension).items() if name != "label_table"}
+        """Those of `Retrieval`; a table of vectors of this width stays if the model's own are of another one.
+
+        So a narrow student, which has its teacher's table, keeps it when a layer makes its vectors as wide as these.
+        """
+        settings, width = super()._settings_of(dimension), self.model.output["embedding"].shape[-1]
+        if dimension == width or self._table is None or len(self._table.space.center) != dimension:
+            settings.pop("label_table", None)
+        return settings
 
     def settings(self) -> dict[str, Any]:
         """Those of `Retrieval`, and the table."""
@@ -158,6 +168,24 @@ class OpenLabels(Retrieval):
     def classify(self, texts: Sequence[str], *, batch_size: int = 32) -> list[LabelAnswer]:
         """The label of each text."""
         return self.table.answer(self.predict(texts, batch_size=batch_size))
+
+    def target(self, choice: str | None, outputs: Any, row: RowWords) -> Target:
+        """The score of a label, by default of the label that the text is answered with if its score is enough."""
+        from keras import ops
+
+        space, densities, labels = self.table.space, self.table.densities, self.labels
+        if choice is None:
+            number = int(self.table.scores(np.asarray(outputs["embedding"])[None]).argmax())
+        else:
+            number = label_number("target", choice, labels)
+        factors = densities.factors[number].astype("float32")
+
+        def score(outputs: Any) -> Any:
+            coordinates = ops.matmul(ops.cast(outputs["embedding"], "float32") - space.center, space.axes)
+            terms = ops.concatenate([ops.square(coordinates), coordinates], axis=-1)
+            return ops.sum(terms * factors, axis=-1) + float(densities.constants[number])
+
+        return Target(labels[number], labels[number], score)
 
     def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
         """`label`, empty for none of the labels, `probability` and `score`."""

@@ -23,7 +23,11 @@ WIDTH = 24
 NAMES = [f"label {number}" for number in range(9)]
 # What each client must refuse, and leave the table as it was.
 WRONG = ["add\tlabel 0\t\t{one}", "add\t \t\t{one}", "examples\tnone\t\t{one}", "examples\tlabel 0\t\t",
-         "rename\tlabel 0\tlabel 1\t", "rename\tnone\tother\t", "remove\tnone\t\t", "merge\t\t\t{other}"]  # fmt: skip
+         "rename\tlabel 0\tlabel 1\t", "rename\tnone\tother\t", "remove\tnone\t\t", "merge\t\t\t{other}",
+         "merge\t\t\t{none}", "merge\t\t\t{narrow}"]  # fmt: skip
+# The same, as numbers are not finite.
+INFINITE = ["add\tnew\t\t{nan}", "add\tnew\t\t{inf}", "name\tnew\t\t{nan}", "examples\tlabel 0\t\t{inf}",
+            "examples\tlabel 0\t\t{large}", "merge\t\t\t{sums}", "answer\t\t\t{nan}", "answer\t\t\t{inf}"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +46,8 @@ def check_client(command, table, folder):
     stranger = LabelTable.fit(vectors, labels, names=NAMES, name_vectors=means)
     stranger.add("new", vectors[:2])
     given = {"one": encode(vectors[:1].tobytes()), "other": encode(stranger.export())}
-    wrong = [line.format(**given) for line in WRONG]
+    given |= infinite(table) | damaged(table)
+    wrong = [line.format(**given) for line in WRONG + INFINITE]
     done = subprocess.run(
         [*command, str(folder / "label_table.bin")],
         input="".join(f"{line}\n" for line in [*wrong, *operations]),
@@ -53,8 +58,9 @@ def check_client(command, table, folder):
         env={**os.environ, "WIDTH": str(WIDTH)},
     )
     lines = done.stdout.split("\n")
-    assert all(line.startswith("refused: ") for line in lines[: len(WRONG)])
-    *answers, exported, content = lines[len(WRONG) : -1]
+    assert all(line.startswith("refused: ") for line in lines[: len(wrong)])
+    assert all("vectors must be finite numbers" in line for line in lines[len(WRONG) : len(wrong)])
+    *answers, exported, content = lines[len(wrong) : -1]
     expected = [line.split("\t") for line in operations if line.startswith("answer")]
     assert len(answers) == len(expected) == 100
     for answer, (_, label, probability, _, score) in zip(answers, expected, strict=True):
@@ -69,6 +75,28 @@ def check_client(command, table, folder):
     for merged in (first := table.copy(), second := table.copy()):
         merged.merge(base64.b64decode(exported) if merged is first else ours.export())
     np.testing.assert_allclose(first.scores(vectors), second.scores(vectors), atol=1e-4)
+
+
+def infinite(table):
+    """Vectors and an export of the table with numbers that are not finite, or whose sum is not, in base64."""
+    sums = table["added before"].added_sums
+    exported = table.export().replace(sums.tobytes(), np.full(WIDTH, np.nan, "float32").tobytes())
+    one = np.arange(WIDTH) == 1
+    arrays = {name: np.where(one, float(name), 0.5) for name in ("nan", "inf")} | {"large": np.full(WIDTH, 3e38)}
+    vectors = {name: encode(np.stack([array] * 2).astype("float32").tobytes()) for name, array in arrays.items()}
+    return {**vectors, "sums": encode(exported)}
+
+
+def damaged(table):
+    """Exports of no example, and of another width, in base64."""
+    exported, count = table.export(), np.int32(table["added before"].added).tobytes()
+    assert exported.count(b"added before" + count) == 1
+    none = exported.replace(b"added before" + count, b"added before" + np.int32(-1).tobytes())
+    narrow = exported[:8] + np.int32(WIDTH - 1).tobytes() + exported[12:-4]
+    for content in (none, narrow):
+        with pytest.raises(ValueError, match="content must be a whole export of labels"):
+            table.copy().merge(content)
+    return {"none": encode(none), "narrow": encode(narrow)}
 
 
 def encode(content):

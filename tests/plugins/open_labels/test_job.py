@@ -9,10 +9,12 @@ import pytest
 
 from components.artifacts.evaluation import Blessing, Evaluation
 from components.artifacts.pushed import Pushed
+from components.artifacts.standard import Model
 from components.dsl.errors import InputError
 from components.evaluate import evaluate
 from components.examples.registry import read_rows
 from components.push import push
+from components.scoring.blessing import UNTRAINED
 from keras_bert.export.bundle import load_exported
 from pipeline.job.checks import check_data
 from pipeline.job.files import make_settings
@@ -20,7 +22,7 @@ from pipeline.settings.schema import Settings
 from plugins.open_labels.rows import OpenLabelsRows, OpenLabelsSource, OpenRow
 from plugins.open_labels.scoring import OpenAnswer, OpenLabelsScoring
 from plugins.open_labels.task import OpenLabels
-from tests.components.tuning_job import OTHERS, Line, ingest
+from tests.components.tuning_job import OTHERS, Line, eagerly, ingest
 
 LABELS = ("cow", "hen", "oak", "fir", "elm")
 
@@ -86,6 +88,43 @@ def test_each_record_has_another_text_of_its_label(line):
     assert sum(one == other for one, other in zip(*padded, strict=True)) < 3
     names = line.examples.features()["settings"]["labels"]
     assert [names[group] for group in np.asarray(batch["passage_group"])] == firsts
+
+
+def test_the_checkpoint_without_fine_tuning_has_a_table_of_the_training_rows(line, tmp_path):
+    """It had none, and no job that scores it came to an end."""
+    teacher, evaluation = Model(tmp_path / "teacher"), Evaluation(tmp_path / "evaluation")
+    task, rows = line.load("blank"), read_rows(line.examples, "train")
+    given = {"teachers": [teacher], "students": [], "edges": [], "checkpoint": line.pretrained, "baselines": False}
+    with eagerly():
+        task.fit_labels([row.text for row in rows], [row.label for row in rows])
+        task.save(teacher.path)
+        teacher.seal({})
+        evaluate.run(examples=line.examples, evaluation=evaluation, blessing=Blessing(tmp_path / "blessing"), **given)
+    models = json.loads(evaluation.file("metrics.json").read_text())["models"]
+    assert models[UNTRAINED]["metrics"] == models["teacher"]["metrics"]
+
+
+def test_scores_of_a_diagnosis_have_a_table_of_the_present_model(line):
+    diagnose = pytest.importorskip("plugins.doctor.diagnose")
+    task, rows = line.load("blank"), read_rows(line.examples, "train")
+    score = diagnose._Score(task, line.examples, 100)
+    with eagerly():
+        expected = score()
+        task.fit_labels([row.text for row in rows], [row.label for row in rows[1:] + rows[:1]])
+        assert score() == expected
+
+
+@pytest.mark.long
+def test_a_student_and_its_file_are_explained_beside_their_teacher(line, tmp_path):
+    steps = pytest.importorskip("plugins.explain.explain_models")
+    explanation = pytest.importorskip("plugins.explain.artifacts").Explanation(tmp_path / "explanation")
+    explanation.path.mkdir()
+    given = {"teacher": line.teacher, "student": line.student, "edge": line.edge, "examples": line.examples}
+    steps.explain_models.run(**given, explanation=explanation, rows=3)
+    report = explanation.read()
+    assert [agreement.model for agreement in report.agreements] == ["student", "model.tflite"]
+    assert all(agreement.same_answers is not None for agreement in report.agreements)
+    assert [heads.model for heads in report.heads] == ["teacher", "student"]
 
 
 @pytest.mark.long

@@ -223,6 +223,7 @@ def exported(table, count, number):
         (lambda table: table.add("new", np.ones((1, 3))), "vectors must be 6 wide"),
         (lambda table: table.add("new", np.full((1, WIDTH), np.nan)), "vectors must be finite numbers"),
         (lambda table: table.add_examples("a", np.full((1, WIDTH), 1e39)), "vectors must be finite numbers"),
+        (lambda table: table.answer(np.full((1, WIDTH), np.nan)), "vectors must be finite numbers"),
         (lambda table: table.merge(exported(table, 1, np.nan)), "vectors must be finite numbers"),
         (lambda table: table.merge(exported(table, -1, 0.0)), "content must be a whole export of labels"),
         (lambda table: table.add_examples("e", np.ones((1, WIDTH))), r"label must be one of \['a', 'b', 'c', 'd'\]"),

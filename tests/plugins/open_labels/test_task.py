@@ -1,15 +1,20 @@
 """The task `open_labels`: saved, exported, compressed, and used from several threads with one encoder."""
 
+import json
 import threading
 
 import numpy as np
 import pytest
 
 import keras_bert
+from components.answers.model_inputs import open_task
+from components.dsl.errors import InputError
+from keras_bert.options.compression import Student
 from keras_bert.tasks.classification import Classification
 from plugins.open_labels.pairs import draw_partners
 from plugins.open_labels.task import OpenLabels, open_labels
 from tests.keras_bert.recipes.test_texts import QUICK, TEXTS, TOKENIZER, embedding
+from tests.pipeline.command_line import refused, said
 
 pytestmark = pytest.mark.usefixtures("eager")
 
@@ -116,6 +121,27 @@ def test_a_student_and_a_quantized_model_have_the_labels_of_the_teacher(task, tm
     assert [answer.label for answer in file.classify(NEW)] == ["films"] * 3
 
 
+@pytest.mark.parametrize(("hidden_size", "has_labels"), [(4, True), (4, False), (8, True)])
+def test_a_student_of_another_width_has_a_table_of_its_own_vectors(task, hidden_size, has_labels):
+    shape = Student(num_layers=1, hidden_size=hidden_size)
+    student = keras_bert.distill(task, TEXTS, *([LABELS] if has_labels else []), student=shape, epochs=1, **QUICK)
+    assert student.labels == task.labels
+    assert len(student.table.space.center) == student.predict(TEXTS).shape[1]
+    assert len(student.classify(TEXTS)) == len(TEXTS)
+
+
+def test_vectors_of_others_are_refused_for_a_student_with_a_table(task):
+    with pytest.raises(ValueError, match=r"distill\.vectors must be left out unless data are the texts"):
+        keras_bert.distill(task, TEXTS, layers=[0], vectors=task.predict(TEXTS)[:, ::-1], **QUICK)
+
+
+def test_prompts_of_queries_and_passages_have_no_part():
+    task = open_labels(embedding(prompts={"query": "very ", "passage": "good "}), TEXTS, LABELS)
+    assert "prompts" not in task.settings()
+    rows = task.training_rows(TEXTS, LABELS)
+    np.testing.assert_array_equal(rows["token_ids"], task.encode(TEXTS)["token_ids"])
+
+
 def test_a_classifier_gives_its_encoder_and_keeps_its_answers():
     classifier = Classification.build(embedding().encoder, TOKENIZER, labels=sorted(set(LABELS)), max_length=8)
     before = classifier.predict(TEXTS)
@@ -161,3 +187,59 @@ def test_wrong_input_is_refused(task):
         embedding(OpenLabels).classify(["film"])
     with pytest.raises(ValueError, match="seconds must be left out"):
         next(task.answer_values(["film"], ["film"]))
+
+
+def test_explains_the_score_of_a_label():
+    explain = pytest.importorskip("plugins.explain")
+    task = open_labels(embedding(prompts={"query": "very "}), TEXTS, LABELS)
+    task.add_label("films", NEW)
+    vectors = task.predict(TEXTS[:1])
+    (answer,), (scores,) = task.classify(TEXTS[:1]), task.table.densities.score(task.table.space.project(vectors))
+    explained = explain.attributions(task, TEXTS[0], method="occlusion")
+    assert explained.target == task.labels[task.table.scores(vectors).argmax()]
+    assert explained.score == pytest.approx(answer.score, rel=1e-4)
+    for number, label in ((0, task.labels[0]), (-1, "films")):
+        explained = explain.attributions(task, TEXTS[0], label)
+        assert (explained.target, explained.score) == (label, pytest.approx(scores[number], rel=1e-4))
+        assert explained.gap < 0.05
+    with pytest.raises(ValueError, match=r"target must be one of .*'films'.*, got 'filmss'; the nearest is 'films'"):
+        explain.attributions(task, TEXTS[0], "filmss")
+
+
+def test_reasons_of_a_student_are_compared_by_their_label(task):
+    agreement = pytest.importorskip("plugins.explain.agreement").compare(task, task, TEXTS[:4])
+    assert agreement.same_answers.all()
+    assert [attribution.target for attribution in agreement.teacher] == [
+        task.labels[row.argmax()] for row in task.table.scores(task.predict(TEXTS[:4]))
+    ]
+
+
+def test_the_command_explains_a_label_of_the_model_and_of_its_file(task, tmp_path, capfd):
+    pytest.importorskip("plugins.explain", reason="the command is of another plug-in")
+    task.save(tmp_path / "saved")
+    task.export(tmp_path / "model.onnx")
+    command = ("explain", tmp_path / "saved", TEXTS[0])
+    content = json.loads(
+        said(capfd, *command, "--target", LABELS[4], "--compare-with", tmp_path / "model.onnx", "--json")
+    )
+    assert [model["target"] for model in content["models"]] == [LABELS[4]] * 2
+    shares = [[word["share"] for word in model["words"]] for model in content["models"]]
+    np.testing.assert_allclose(*shares, rtol=1e-2, atol=1e-2)
+    assert refused(capfd, *command[:3], LABELS[4]) == "SECOND must be left out: the model takes single texts"
+
+
+@pytest.mark.parametrize(("option", "value"), [("prompt", "query"), ("vectors", "int8")])
+def test_refuses_options_of_vectors_for_answers_that_are_labels(task, tmp_path, option, value):
+    task.save(tmp_path / "saved")
+    rule = f"^--{option} is only allowed for embedding and retrieval, got it for open_labels$"
+    with pytest.raises(InputError, match=rule):
+        open_task(tmp_path / "saved", **{option: value})
+    assert open_task(tmp_path / "saved").labels == task.labels
+
+
+def test_triton_names_no_labels_of_vectors(task, tmp_path):
+    configuration = pytest.importorskip("plugins.triton.configuration")
+    task.export(tmp_path / "model.onnx")
+    configuration.write_config(task, tmp_path / "model.onnx", tmp_path / "config.pbtxt", [8])
+    assert 'output { name: "embedding" data_type: TYPE_FP32 dims: [ 16 ] }\n' in (tmp_path / "config.pbtxt").read_text()
+    assert not (tmp_path / "labels.txt").exists()
