@@ -43,7 +43,8 @@ def mine_hard_negatives(
     is_retrieval = content["task"] == RetrievalRows.name
     check("mine_hard_negatives", "examples", is_retrieval, "be rows of retrieval", content["task"])
     task, rows = read_model(model), read_rows(examples, "train")
-    if not isinstance(task, Retrieval):
+    # Kinds of retrieval with other vectors give their encoder, too.
+    if task.name != RetrievalRows.name:
         task = build_task(task, content, HeadSettings(pooling))
     assert isinstance(task, Retrieval)
     report_progress(0, 2, "searching passages")

@@ -37,14 +37,14 @@ def score_with_reranker(
     vocabulary: Input[Vocabulary],
     examples: Input[TaskExamples],
     scored: Output[TaskExamples],
-    scale: float = 20.0,
+    scale: float | None = None,
 ) -> None:
     """Scores the passage and the negatives of each query, so that vectors learn from both (Hofstätter et al. 2020).
 
     Scores that the rows have already are replaced. Queries without negatives have no scores, and test rows have none.
 
     The re-ranker reads a query and a passage together, and gives one number; or it is a model of vectors, whose
-    similarities are multiplied by `scale`, as in the loss.
+    similarities are multiplied by `scale`, as in the loss; see `similarities` for None.
 
     Raises:
         InputError: the model gives neither numbers nor vectors, or no training query has a negative.

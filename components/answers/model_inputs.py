@@ -41,7 +41,8 @@ def open_task(
         if not isinstance(task, TokenClassification):
             raise InputError(f"--words is only allowed for token_classification, got it for {task.name}")
         task.answers_words = True
-    if isinstance(task, Embedding):
+    # A task of vectors that compares no texts, as one of labels, has answers of another kind.
+    if isinstance(task, Embedding) and task.second_text == "compared":
         task.single_prompt = cast("PromptName", prompt or task.single_prompt)
         task.vector_code = cast("VectorCode", vectors or task.vector_code)
         task.keeps_space = True

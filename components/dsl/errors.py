@@ -70,9 +70,15 @@ def install_command(extra: str) -> str:
     """The command that installs the packages of an extra, by the names that the installed distribution requires.
 
     They are on every index; the project may have been installed from a clone or a wheel, where pip would not find it.
+    Packages that are only required on other systems or processors are left out.
     """
     import importlib.metadata
 
-    requirements = importlib.metadata.requires(_DISTRIBUTION) or ()
-    packages = [line.partition(";")[0].strip() for line in requirements if line.endswith(f'extra == "{extra}"')]
+    from packaging.markers import Marker
+
+    packages = []
+    for line in importlib.metadata.requires(_DISTRIBUTION) or ():
+        package, _, marker = line.partition(";")
+        if f'extra == "{extra}"' in marker and Marker(marker).evaluate({"extra": extra}):
+            packages.append(package.strip())
     return f"pip install {shlex.join(packages)}"

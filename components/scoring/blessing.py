@@ -67,8 +67,8 @@ class Thresholds:
         min_precision: minimum share of correct answers among the confident ones, above 0 and at most 1: validation rows
             must give a confidence threshold that reaches it. None answers all rows without a threshold.
         accelerator_rows: the number of test rows that are scored on each engine of `[export] accelerators`, or on its
-            simulator, that can run here: LiteRT's GPU engine (0.7 s a row on the processor), Qualcomm's HTP (up to 9
-            s). 0 for none.
+            simulator, that can run here: LiteRT's GPU engine (0.5 to 0.7 s a row on the processor), Qualcomm's HTP (1
+            to 9 s). 0 for none.
     """
 
     metric: str = ""

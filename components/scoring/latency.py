@@ -5,7 +5,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import keras
 
     Features = dict[str, np.ndarray[Any, Any]]
-    from keras_bert.compress.quantization_parameters import QuantizationParameters
     from keras_bert.tasks.base import Task
 
 T = TypeVar("T")
@@ -93,27 +92,19 @@ def on_processors(count: int) -> Iterator[None]:
                 os.sched_setaffinity(thread, processors)
 
 
-def measure_file(
-    task: "Task",
-    quantization: "QuantizationParameters | None",
-    lengths: Sequence[int],
-    timed: Sequence[int],
-    rows: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """The `FileFootprint` of the `.tflite` file that a model becomes: bytes, and milliseconds for a full row.
+def measure_file(task: "Task", timed: Sequence[int], write: Callable[[Path], None]) -> dict[str, Any]:
+    """The `FileFootprint` of the `.tflite` file that `write` makes of a model: bytes, and milliseconds for a full row.
 
-    `lengths` are those of the file's signatures, `timed` the tokens of the rows that it is timed with. `rows` are
-    inputs of the model (rows, width), where the recipe rounds all activations.
+    `timed` are the tokens of the rows that the file is timed with. The settings of the task are attached to the file.
     """
     from keras_bert.export.bundle import attach_companions
     from keras_bert.export.files import count_download_bytes
-    from keras_bert.export.quantized import export_quantized
     from keras_bert.export.runtimes import TFLiteModel
 
-    network, entries = task.network(), task.tokenizer.vocabulary_size
+    entries = task.tokenizer.vocabulary_size
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "measured.tflite"
-        export_quantized(network, file, lengths, quantization, rows, output=task.output_name)
+        write(file)
         attach_companions(task, file)
         answer = TFLiteModel(file).predict_on_batch
         milliseconds = {str(length): time_rows(answer, [full_row(length, entries)] * TIMED_ROWS) for length in timed}

@@ -32,7 +32,7 @@ def project_vectors(task: "Task", file: Path, rows: Sequence[Any]) -> Array | No
     from keras_bert.export.head_vectors import open_head_vectors
 
     texts, seconds = TASK_SCORING[task.name].texts([rows[row] for row in draw_rows(len(rows), _MOST_ROWS)])
-    if task.name in ("embedding", "retrieval"):
+    if task.second_text == "compared":
         texts, seconds = [*texts, *(seconds or [])], None
     elif file.suffix == ".tflite":
         task.model = open_head_vectors(file)

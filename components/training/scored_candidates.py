@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from components.sources.retrieval import QueryRow
 from components.sources.teacher_columns import TeacherAnswer
+from keras_bert.options.training import Contrast
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Array
@@ -42,21 +41,23 @@ def score_candidates(
     return scored
 
 
-def similarities(task: Embedding, scale: float) -> Callable[[list[str], list[str]], list[float]]:
+def similarities(task: Embedding, scale: float | None = None) -> Callable[[list[str], list[str]], list[float]]:
     """A function from queries and passages to the similarities of their vectors times `scale`, as the loss has them.
 
-    The vector of a text is computed once.
+    The vector of a text is computed once. A `scale` of None is that of the usual losses: 1 for dot products, which have
+    no bound, else the default of `Contrast`.
     """
+    factor = scale or (1.0 if task.similarity_function == "dot" else Contrast().scale)
     vectors_of: dict[PromptName, dict[str, Array]] = {"query": {}, "passage": {}}
 
-    def vectors(texts: list[str], prompt: PromptName) -> Array:
+    def vectors(texts: list[str], prompt: PromptName) -> list[Array]:
         of_text = vectors_of[prompt]
         new = [text for text in dict.fromkeys(texts) if text not in of_text]
         of_text.update(zip(new, task.predict(new, prompt=prompt) if new else (), strict=True))
-        return np.stack([of_text[text] for text in texts])
+        return [of_text[text] for text in texts]
 
     def predict(queries: list[str], passages: list[str]) -> list[float]:
         pairs = task.compare_pairs(vectors(queries, "query"), vectors(passages, "passage"))
-        return [scale * similarity for similarity in pairs]
+        return [factor * similarity for similarity in pairs]
 
     return predict

@@ -60,9 +60,6 @@ class Accelerator(abc.ABC):
     package: ClassVar[str]
     """The Python package that `cover` needs."""
 
-    installation: ClassVar[str]
-    """The command that installs the package."""
-
     recipes: ClassVar[Sequence[RecipeName | None]] = ()
     """The recipes that it takes, None for a float model; empty for all."""
 
@@ -78,6 +75,11 @@ class Accelerator(abc.ABC):
     def __init__(self, name: str) -> None:
         self.name = name
         self.file_name = f"{name.replace('/', '_')}.tflite"
+
+    @property
+    @abc.abstractmethod
+    def installation(self) -> str:
+        """The command that installs the package."""
 
     def find_obstacle(self) -> str | None:
         """The reason why `cover` cannot work on this machine, with the way out; None if there is none."""

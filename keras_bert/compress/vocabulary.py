@@ -48,7 +48,10 @@ def reduce_vocabulary(task: Task, kept: Sequence[int]) -> Task:
                 # Weights with a row for each vocabulary entry get another shape.
                 weight.assign(values if values.shape == weight.shape else values[np.asarray(kept)])
     reduced = type(task).from_settings(smaller, tokenizer, task.settings())
-    reduced.space = task.space
+    reduced.space, reduced.pairs, reduced.quantization = task.space, task.pairs, task.quantization
+    # Tasks with parts pass theirs to all of these, which keep their own.
+    if not task.has_parts:
+        reduced.calibration = task.calibration
     return reduced
 
 

@@ -39,17 +39,22 @@ class _CalibrationTable(tf.lookup.TextFileInitializer):
 
 
 def find_signatures(task: Task) -> dict[str, TextSignature]:
-    """The signatures of a task's SavedModel that take text, the default one first; none without WordPiece."""
-    if not isinstance(task.tokenizer, Tokenizer):
+    """The signatures of a task's SavedModel that take text, the default one first.
+
+    There are none without WordPiece, or if the task `marks_rows`; and none for queries that the model does not read.
+    """
+    if not isinstance(task.tokenizer, Tokenizer) or task.marks_rows:
         return {}
     if isinstance(task, Embedding):
         query, passage = task.prompts.query, task.prompts.passage
-        return {
+        signatures = {
             "serve_query": TextSignature(("text",), (query,)),
             "serve_passage": TextSignature(("text",), (passage,)),
             "serve_text": TextSignature(("text",), ("",)),
             "serve_pair": TextSignature(("text", "second"), (query, passage)),
         }
+        skipped = () if task.runs_queries else ("serve_query", "serve_pair")
+        return {name: signature for name, signature in signatures.items() if name not in skipped}
     names = sorted(text_signatures(task), key=lambda name: (name == "serve_pair") != bool(task.pairs))
     return {name: TextSignature(TEXT_SIGNATURES[name], ("",) * len(TEXT_SIGNATURES[name])) for name in names}
 

@@ -57,6 +57,7 @@ def export_task(
     """
     path, texts = Path(path), task.explained_texts(as_texts("texts", texts, at_least=0))
     check_keras(task, "exported")
+    check("export", "task", not task.has_parts, "be exported by its own method, as many.export(FILE)", task.name)
     fits = path.suffix in (".tflite", ".onnx") or path.name == SAVED_MODEL_FILE
     check("export", "path", fits, f"end with .tflite, .onnx or {SAVED_MODEL_FILE}", str(path))
     is_lite, quantization = path.suffix == ".tflite", task.quantization
@@ -111,6 +112,7 @@ def compile_task(task: Task, *, num_threads: int = 1) -> Task:
         True
     """
     check_keras(task, "compiled")
+    check("compile", "task", not task.has_parts, "be one task: compile each of its tasks", task.name)
     with temporary_folder() as folder, task._answering():
         file = Path(folder) / TFLITE_FLOAT_FILE
         export_tflite(task.network(), file, Export().choose_lengths(task.max_length), output=task.output_name)

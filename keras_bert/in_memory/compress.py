@@ -29,6 +29,7 @@ from keras_bert.options.quantization import Quantization, RecipeName
 from keras_bert.options.tables import DistillationSettings, PruningSettings, QuantizationSettings
 from keras_bert.options.training import Training, suggest_new_pairs
 from keras_bert.recipes.distill import distill_student, distillation_objective
+from keras_bert.recipes.fit import tune_task
 from keras_bert.recipes.prune import prune_task
 from keras_bert.recipes.quantize import quantize_task, start_quantization
 from keras_bert.recipes.students import make_student
@@ -110,7 +111,9 @@ def distill(
         check("distill", "new_pairs", not new_pairs, rule, new_pairs)
     has_texts = _has_texts(teacher, arguments)
     rule = "be left out unless data are the texts of an embedding or a retrieval alone"
-    check("distill", "vectors", vectors is None or has_texts, rule, type(vectors).__name__)
+    # Labels of a table have places among the teacher's own vectors.
+    takes_vectors = has_texts and not teacher.tunes
+    check("distill", "vectors", vectors is None or takes_vectors, rule, type(vectors).__name__)
     check("distill", "probabilities", probabilities is None or not has_texts, "be left out for texts alone", "some")
     rule = "be left out beside vectors, as its losses compare with `teacher`"
     check("distill", "imitation", vectors is None or not imitation.is_on, rule, "some")
@@ -136,6 +139,9 @@ def distill(
         small = shape.finish(small)
     if has_texts:
         small.space = teacher.space if vectors is None else digest([rows[TEACHER_ANSWERS].tobytes()])
+    elif small.tunes and small.tuned_by == "train":
+        # What the teacher has of its own vectors, such as a table of labels, does not hold for those of the student.
+        tune_task(small, *arguments)
     return small
 
 

@@ -64,10 +64,10 @@ def from_hugging_face(folder: str | os.PathLike[str], task: str | None = None, *
     cross-encoder with one output, unless its files name a sigmoid: then it is a `Reranking` with that activation.
 
     Args:
-        folder: a folder with `config.json`, `model.safetensors` (or shards and their index), `tokenizer_config.json`,
-            and `vocab.txt` or, needed for byte-level BPE and unigram, `tokenizer.json`. `OWNER/NAME`, unless there is
-            such a folder, and `hf://OWNER/NAME[@REVISION][/FOLDER]` are on the Hugging Face hub: the files that are
-            read are downloaded into its cache, and none of their code is run.
+        folder: a folder with `config.json`, `model.safetensors` or `pytorch_model.bin` (or shards and their index),
+            `tokenizer_config.json`, and `vocab.txt` or, needed for byte-level BPE and unigram, `tokenizer.json`.
+            `OWNER/NAME`, unless there is such a folder, and `hf://OWNER/NAME[@REVISION][/FOLDER]` are on the Hugging
+            Face hub: the files that are read are downloaded into its cache, and none of their code is run.
         task: a key of `TASKS`, for a new head on the checkpoint's encoder with its pooling and longest input; None for
             the task of the checkpoint's head. A head for the same task and labels is kept, and that of a cross-encoder
             with one label for `reranking`; where another pooling, dropout or scale is asked for, it is new, and the log
@@ -75,7 +75,7 @@ def from_hugging_face(folder: str | os.PathLike[str], task: str | None = None, *
         settings: arguments of the task's `build`, such as `labels`.
 
     Raises:
-        FileNotFoundError: a file is missing, or the weights are stored only as a pickle.
+        FileNotFoundError: a file is missing.
         ModuleNotFoundError: TensorFlow or tensorflow-text, which tokenizing needs, is not installed.
         ValueError: a file is damaged or has an unsupported value, tensors, vocabulary and configuration do not fit
             each other, or the hub has no such repository, or none that is open to the user.

@@ -1,6 +1,6 @@
 """Losses of contrast: the vector of a query should be nearer to its passage than to any other."""
 
-from typing import Any, Literal
+from typing import Any
 
 import keras
 from keras import ops
@@ -8,12 +8,8 @@ from keras import ops
 from keras_bert.core.losses import cross_entropy, divergence
 from keras_bert.core.tensors import Tensor
 
-Distance = Literal["cosine", "euclidean"]
-
 # The logit of candidates that are not negatives: exp(-1e9) is 0 in float32.
 EXCLUDED = -1e9
-# Keeps the gradient of a square root finite at 0.
-_LEAST_SQUARE = 1e-12
 
 
 def cosine_scores(queries: Tensor, passages: Tensor) -> Tensor:
@@ -94,25 +90,6 @@ class RankingLoss(keras.losses.Loss):
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         return {**super().get_config(), "scale": self.scale, "symmetric": self.symmetric}
-
-
-def triplet_loss(
-    queries: Tensor, passages: Tensor, negatives: Tensor, *, margin: float = 0.2, distance: Distance = "cosine"
-) -> Tensor:
-    """max(0, distance to the passage - distance to the negative + margin) (Schroff et al. 2015, section 3.1).
-
-    The loss is that of sentence-transformers' `TripletLoss`, whose default is the Euclidean distance with margin 5. The
-    vectors are (batch, width), the result (batch,) float32; the cosine distance is 1 - cosine.
-    """
-    near, far = (_distances(queries, others, distance) for others in (passages, negatives))
-    return ops.relu(near - far + margin)
-
-
-def _distances(first: Tensor, second: Tensor, distance: Distance) -> Tensor:
-    first, second = ops.cast(first, "float32"), ops.cast(second, "float32")
-    if distance == "cosine":
-        return 1.0 - ops.sum(ops.normalize(first, axis=-1) * ops.normalize(second, axis=-1), axis=-1)
-    return ops.sqrt(ops.maximum(ops.sum(ops.square(first - second), axis=-1), _LEAST_SQUARE))
 
 
 def margin_mse_loss(scores: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:

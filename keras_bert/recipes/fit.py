@@ -55,7 +55,7 @@ def fit_task(
         rows,
         settings,
         monitor,
-        select=task.selected_by if settings.keep == "best" else None,
+        select=task.selected_by if settings.keep == "best" else (),
         patience=settings.patience,
         compare_start=not is_random,
         after_step=keep_zeros(network) if task.adapter is None else None,

@@ -63,7 +63,7 @@ def train(
     training: Training,
     monitor: Monitor,
     *,
-    select: str | None = None,
+    select: tuple[str, ...] = (),
     patience: int | None = None,
     compare_start: bool = False,
     variables: Sequence[tf.Variable] = (),

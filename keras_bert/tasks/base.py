@@ -118,9 +118,9 @@ class Task(Adaptable, abc.ABC):
     float_layers: ClassVar[tuple[str, ...]] = ()
     """Paths of the layers that stay float in every quantization recipe."""
 
-    selected_by: ClassVar[str] = "validation_loss"
-    """The metric of validation rows that selects a checkpoint. Correlations, entities and answers are not sums over
-    batches, and decoding them at every validation is expensive: these tasks select by the loss."""
+    selected_by: ClassVar[tuple[str, ...]] = ("validation_loss",)
+    """The metrics of validation rows whose mean selects a checkpoint. Correlations, entities and answers are not sums
+    over batches, and decoding them at every validation is expensive: these tasks select by the loss."""
 
     independent_labels: ClassVar[bool] = False
     """Whether a text may have several labels, each with its own probability: sigmoids instead of a softmax."""
@@ -162,6 +162,9 @@ class Task(Adaptable, abc.ABC):
 
     has_own_head: ClassVar[bool] = True
     """Whether the head calls no layer of the encoder, so that other tasks can have their heads beside it."""
+
+    marks_rows: ClassVar[bool] = False
+    """Whether the task adds tokens to the rows of `encode`. Exported files that take text do not add them."""
 
     has_parts: ClassVar[bool] = False
     """Whether the task is made of others, which `part` returns."""
@@ -391,6 +394,11 @@ class Task(Adaptable, abc.ABC):
             ValueError: there is no such scalar, or the task has no scalar that can be chosen.
         """
         raise ValueError(f"{type(self).__name__} must be fine-tuned to be explained, got a model for {self.name}")
+
+    @classmethod
+    def find_explanation_obstacle(cls, settings: Mapping[str, Any]) -> str | None:
+        """The reason why no task with these `settings` has a `target`, without a full stop; None for no reason."""
+        return None
 
     def explained_texts(self, texts: Sequence[str]) -> list[str]:
         """One text or two as the model reads them to answer, with the prompt in front of them if it has one."""

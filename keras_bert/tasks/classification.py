@@ -176,7 +176,7 @@ class Classification(TextClassifier):
     """
 
     name = "classification"
-    selected_by = "validation_accuracy"
+    selected_by = ("validation_accuracy",)
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         from keras_bert.objectives.tasks import ClassificationObjective

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
@@ -184,6 +184,9 @@ class Embedding(Task):
 
     vector_code: VectorCode = "float32"
     """The code of the vectors of single texts in `answer_values`; an instance may have another one."""
+
+    runs_queries: bool = True
+    """Whether the model makes the vectors of queries; an instance may make them without it."""
 
     keeps_space: bool = False
     """Whether `answer_values` reads the weights for `space` once: an instance that is never trained may say so."""
@@ -516,7 +519,7 @@ class Embedding(Task):
         """`compare_vectors` by the task's `similarity_function`: (n, hidden), (m, hidden) -> float32 (n, m)."""
         return compare_vectors(first, second, self.similarity_function)
 
-    def compare_pairs(self, first: Array, second: Array) -> list[float]:
+    def compare_pairs(self, first: Iterable[Array], second: Iterable[Array]) -> list[float]:
         """The similarity of each vector and the one beside it: (n, hidden), (n, hidden)."""
         return [float(self.compare(one[None], other[None])[0, 0]) for one, other in zip(first, second, strict=True)]
 

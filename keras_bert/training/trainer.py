@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import signal
+import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -85,8 +86,8 @@ class Trainer:
         on_progress: called with the number of finished steps, the number of all steps and a short description.
         log_every: number of steps between two entries of the history; None for even distances, see `entry_steps`.
         validations: number of validations, evenly spread; the last one follows the last step.
-        select: the validation metric whose best value chooses the weights to keep. Smaller is better if its name
-            ends with `loss`, `error` or `perplexity`. None keeps the last weights.
+        select: the validation metrics whose best mean chooses the weights to keep. Smaller is better of those whose
+            names end with `loss`, `error` or `perplexity`. Without any the last weights are kept.
         patience: number of validations without improvement after which training stops; None for no early stopping.
         compare_start: whether `select` also compares the weights from before the first step, and after the last step
             two means of both (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
@@ -108,7 +109,7 @@ class Trainer:
         on_progress: OnProgress,
         log_every: int | None = None,
         validations: int = 4,
-        select: str | None = None,
+        select: tuple[str, ...] = (),
         patience: int | None = None,
         compare_start: bool = False,
         checkpoints: Path | None = None,
@@ -118,7 +119,7 @@ class Trainer:
         check("fit", "log_every", log_every is None or log_every >= 1, "be at least 1", log_every)
         check("fit", "validations", validations >= 0, "not be negative", validations)
         check("fit", "patience", patience is None or patience >= 1, "be at least 1", patience)
-        check("fit", "select", select is not None or patience is None, "be given if patience is given", select)
+        check("fit", "select", bool(select) or patience is None, "be given if patience is given", select)
         check("fit", "checkpoint_seconds", checkpoint_seconds >= 0, "not be negative", checkpoint_seconds)
         self._step, self._batches, self._validation = step, batches, validation
         self._on_progress, self._log_every = on_progress, log_every
@@ -151,7 +152,7 @@ class Trainer:
             ValueError: there are no validation batches, or there is no metric `select`.
         """
         with temporary_custom_gradients(), self._step.devices.lost_workers_as_errors():
-            if self._select is not None and self._compare_start:
+            if self._select and self._compare_start:
                 self._start = self._step.weights()
             self._resume()
             with self._undone_after_errors(), self._recorded(), stop_requests() as request:
@@ -336,15 +337,16 @@ class Trainer:
 
     def _keep_if_best(self, entry: Entry, or_equal: bool = False) -> None:
         """Keeps the weights if they are the best so far; ends the training when patience is exhausted."""
-        if self._select is None:
+        if not self._select:
             return
         rule = f"be one of {[name for name in entry if name.startswith('validation_')]}"
-        check("fit", "select", self._select in entry, rule, self._select)
-        progress, value = self._progress, entry[self._select]
-        sign = -1 if self._select.endswith(_SMALLER_IS_BETTER) else 1
+        for name in self._select:
+            check("fit", "select", name in entry, rule, name)
+        signs = {name: -1 if name.endswith(_SMALLER_IS_BETTER) else 1 for name in self._select}
+        progress, value = self._progress, statistics.fmean(sign * entry[name] for name, sign in signs.items())
         # Of equal values the first one, but not that of weights which have learnt nothing yet.
         or_equal |= progress.best is not None and progress.best_step == 0
-        if progress.best is None or sign * value > sign * progress.best or (or_equal and value == progress.best):
+        if progress.best is None or value > progress.best or (or_equal and value == progress.best):
             # The first validation after the start has no other to be compared with.
             progress.best, progress.best_step, progress.waited = value, progress.step, 0 if progress.step else -1
             self._best = self._step.weights()

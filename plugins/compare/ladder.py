@@ -24,6 +24,8 @@ LENGTHS = (32, 128)
 
 def find_rungs(settings: Settings) -> dict[str, tuple[Stage, ...]]:
     """Rung name -> the stages that are applied to the teacher: single stages, and all combinations in their order."""
+    if settings.examples is None and settings.corpus is None:
+        raise InputError("there must be [examples] to compress, got a job of several tasks; give each a job of its own")
     stages = enabled_stages(settings)
     if settings.examples is None or not stages:
         raise InputError(f"there must be [examples], and one or more of {', '.join(f'[{name}]' for name in STAGES)}")

@@ -31,6 +31,10 @@ def doctor_command(options: SimpleNamespace, console: Console) -> int:
     from plugins.doctor.wiring import diagnosis_pipeline
 
     settings = load_job(options.settings, options, console)
+    if settings.examples is None and settings.corpus is None:
+        raise InputError(
+            "there must be [examples] to look into, got a job of several tasks; give each a job of its own"
+        )
     if settings.examples is None or settings.quantization is None:
         raise InputError("there must be [examples] and a [quantization] to look into")
     if not RECIPES[settings.quantization.recipe].integers:

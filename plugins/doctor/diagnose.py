@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.step_folders import report_progress
-from components.examples.registry import read_rows
+from components.examples.registry import TASK_ROWS, read_rows
 from components.scoring.base import choose_metric
 from components.scoring.latency import measure_file
 from components.scoring.registry import TASK_SCORING
@@ -16,6 +16,7 @@ from plugins.doctor.artifacts import Diagnosis, DiagnosisReport
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from keras_bert.tasks.base import Task
     from plugins.doctor.layers import QuantizationDiagnosis
@@ -97,15 +98,22 @@ def diagnose(
 
 
 class _Score:
-    """The task's main metric on the first validation rows, for the present state of its model."""
+    """The task's main metric on the first validation rows, for the present state of its model.
+
+    The step `quantize` tunes thresholds and tables of labels to the quantized model: so does each score, on the rows
+    that it reads, as all validation rows would take much longer; or on the training rows for tasks that need these.
+    """
 
     def __init__(self, task: "Task", examples: TaskExamples, rows: int) -> None:
         self._task, self._scoring = task, TASK_SCORING[task.name]
         self._rows = read_rows(examples, "validation")[:rows]
+        self._tuning_rows = self._rows if task.tuned_by == "validation" else read_rows(examples, "train")
         self._labels = task.labels
         self.metric, self.rows = choose_metric("", self._scoring, self._labels), len(self._rows)
 
     def __call__(self) -> float:
+        if self._task.tunes:
+            self._task.tune(*TASK_ROWS[self._task.name].tuning_columns(self._tuning_rows))
         answers = self._scoring.answer(self._task, self._rows)
         return self._scoring.score(self._rows, answers, self._labels).metrics[self.metric]
 
@@ -129,6 +137,12 @@ def _find_float_layers(
 
 def _time(task: "Task", parameters: Any, features: dict[str, Any]) -> float:
     """Milliseconds for one full row on one thread, of the file that the model becomes."""
+    from keras_bert.export.quantized import export_quantized
+
     length = min(_TIMED_LENGTH, task.max_length)
-    milliseconds: float = measure_file(task, parameters, [length], [length], features)["milliseconds"][str(length)]
+
+    def write(file: "Path") -> None:
+        export_quantized(task.network(), file, [length], parameters, features, output=task.output_name)
+
+    milliseconds: float = measure_file(task, [length], write)["milliseconds"][str(length)]
     return milliseconds

@@ -19,15 +19,16 @@ def read_new_rows(schema: RowSchema, path: str) -> tuple[list[Any], bool]:
         return list(QuestionSource(train=path).splits()["train"]), True
     if schema.task == SentenceSource.task:
         return list(SentenceSource(train=path, **schema.source).read(path)), True
-    if schema.task == RetrievalSource.task:
+    kind = TASK_SOURCES[schema.task]
+    if issubclass(kind, RetrievalSource):
         # The schema is one of queries: negatives that the training rows had may be missing.
         columns = {name: value for name, value in schema.source.items() if name in ("query", "passage")}
-        return RetrievalSource(train=path, **columns).splits()["train"], True
+        return kind(train=path, **columns).splits()["train"], True
     # JSON has no tuples.
     fields: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in schema.source.items()
     }
-    source: TableSource | LabelSetSource = TASK_SOURCES[schema.task](train=path, task=schema.task, **fields)
+    source: TableSource | LabelSetSource = kind(train=path, task=schema.task, **fields)
     names, labels = source.columns(), getattr(source, "label_columns", None) or (source.label,)
     records = list(read_table(path, names, optional=labels))
     partial = [record for record in records if ABSENT in record.values]

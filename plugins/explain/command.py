@@ -148,7 +148,7 @@ def _explain_job(options: SimpleNamespace, console: Console) -> int:
     from pipeline.report.page import report_written_after
     from pipeline.views.terminal import Terminal, write
     from plugins.explain.tables import agreement_tables
-    from plugins.explain.wiring import explanation_pipeline
+    from plugins.explain.wiring import check_explainable, explanation_pipeline
 
     if options.text is not None:
         raise InputError(f"TEXT must be left out for a job, got {options.text!r}")
@@ -159,10 +159,16 @@ def _explain_job(options: SimpleNamespace, console: Console) -> int:
     rows = _ROWS if options.rows is None else options.rows
     observer = Terminal(progress)
     with report_written_after(options.root, observer, observer.say, lambda text: write(errors, f"warning: {text}")):
+        if settings.examples is None and settings.corpus is None:
+            raise InputError(
+                "there must be [examples] to explain, got a job of several tasks; give each a job of its own, or "
+                "explain a text by the pushed folder and --task"
+            )
         if settings.examples is None:
             raise InputError("there must be [examples] to explain")
         if rows < 1:
             raise InputError(f"--rows must be at least 1, got {rows}")
+        check_explainable(settings)
         pipeline, explanation = explanation_pipeline(settings, rows)
         pipeline.name += "/explain"
         result = run_to_end(pipeline, options.root, observer=observer, **settings.run_options())

@@ -81,6 +81,7 @@ class LateInteraction(Retrieval):
     name = "late_interaction"
     schema = SCHEMAS["retrieval"]
     needs_pooling = False
+    marks_rows = True
     library_task: ClassVar[str] = ""
 
     def __init__(
@@ -242,9 +243,14 @@ class LateInteraction(Retrieval):
             matches.append([Match(texts[index], float(scores[index]), int(index)) for index in best])
         return matches
 
+    @classmethod
+    def find_explanation_obstacle(cls, settings: Mapping[str, Any]) -> str | None:
+        """See `Task`; a score is no number of a single vector of a text."""
+        return "LateInteraction has no number of one text that can be explained"
+
     def target(self, choice: str, outputs: Any, row: RowWords) -> Target:
-        """Raises ValueError: a score has no single vector of a text."""
-        raise ValueError("LateInteraction has no number of one text that can be explained")
+        """Raises ValueError with the reason of `find_explanation_obstacle`."""
+        raise ValueError(self.find_explanation_obstacle({}))
 
     def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
         """`tokens`, the number of vectors, and `vectors`, their numbers one after the other; of pairs `similarity`."""

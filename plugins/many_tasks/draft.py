@@ -18,7 +18,7 @@ from pipeline.commands.init import TASKS, RowsPath
 from pipeline.draft.job import DraftedJob, draft_job, name_job, write_toml
 from pipeline.draft.source import DraftRequest
 from pipeline.job.files import make_settings
-from pipeline.proposal import RECIPE, Setting, SettingsTable
+from pipeline.proposal import Setting, SettingsTable
 from pipeline.workload import guess_seconds
 from plugins.many_tasks.task import check_name
 
@@ -34,6 +34,8 @@ _UNEQUAL = 4
 # The tables that tasks share. A draft with others, such as for few rows of a label, is for a job of its task alone.
 _SHARED = ("fine_tuning", "student", "distillation", "quantization")
 _DROPPED = ("", "checkpoint", "examples", "teacher_labels")
+# One range of an activation for the rows of all tasks costs accuracy (docs/accuracy.md).
+_RECIPE = Setting("recipe", "dynamic_wi8", "8 bits, ranges by row; other recipes: docs/guides/compress.md")
 # Of different proposals of the tasks: all rows are read, and the largest task decides how often.
 _CHOOSE = {"epochs": min, "learning_rate": min}
 
@@ -118,8 +120,7 @@ def join_drafts(job_name: str, drafts: Mapping[str, DraftedJob]) -> tuple[list[s
         of_tasks.append(SettingsTable(f"tasks.{name}.examples", parts["examples"]))
     trained = [tables[name] for name, is_usual in suits.items() if is_usual]
     shared = {title: _join(parts.get(title, []) for parts in trained) for title in _SHARED}
-    if not trained:
-        shared["quantization"] = [RECIPE]
+    shared["quantization"] = [_RECIPE, *(one for one in shared["quantization"] if one.key != _RECIPE.key)]
     start = [setting for setting in _join(parts[""] for parts in tables.values()) if setting.key != "name"]
     return remarks, [
         SettingsTable("", [Setting("name", job_name), *start]),

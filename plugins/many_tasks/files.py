@@ -88,13 +88,13 @@ def write_file(
         if file.name.endswith(".onnx"):
             export_onnx(many.network(), folder / file.name, opset=options.opset)
         else:
-            _write_tflite(many, folder / file.name, options.choose_lengths(many.max_length), rows)
+            write_tflite(many, folder / file.name, options.choose_lengths(many.max_length), rows)
         compared = _compare(many, file, folder, options, samples)
     attach_companions(many, folder / file.name)
     return {"bytes": (folder / file.name).stat().st_size, "tasks": compared}
 
 
-def _write_tflite(many: ManyTasks, file: Path, lengths: Sequence[int], rows: Features | None) -> None:
+def write_tflite(many: ManyTasks, file: Path, lengths: Sequence[int], rows: Features | None) -> None:
     """Writes the network of all tasks and that of each, one after another, and merges the files."""
     contents, joint = {}, many.quantization
     if joint is not None:

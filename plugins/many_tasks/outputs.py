@@ -54,7 +54,8 @@ class Remembered:
     def predict_on_batch(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name for a batch of inputs by name; outputs of tokens are as wide as the batch."""
         inputs = {name: np.asarray(batch[name]) for name in self._names or INPUT_NAMES if name in batch}
-        counts, width = inputs["padding_mask"].sum(axis=1), inputs["padding_mask"].shape[1]
+        # The mask of tokens that others do not attend to may be -1, see `plugins.late_interaction`.
+        counts, width = np.count_nonzero(inputs["padding_mask"], axis=1), inputs["padding_mask"].shape[1]
         stacked = np.stack(list(inputs.values()), axis=1)
         keys = [row[:, :count].tobytes() for row, count in zip(stacked, counts, strict=True)]
         new = {key: row for row, key in enumerate(keys) if key not in self._rows}

@@ -43,7 +43,7 @@ def push_together(
     Raises:
         Refusal: a task that is required is not blessed.
     """
-    from keras_bert.clients.golden import drop_absent_files
+    from keras_bert.clients.golden import add_calibrated_answers, drop_absent_files
     from keras_bert.clients.page import write_tokenizers
     from keras_bert.clients.self_test import write_self_test
 
@@ -67,6 +67,7 @@ def push_together(
     with staged_version(target) as staging:
         write_files(staging, edge, {"tasks": tables}, {"tasks": dict(zip(names, schemas, strict=True))}, made_of)
         drop_absent_files(staging)
+        add_calibrated_answers(staging)
         write_self_test(staging)
         write_tokenizers(staging)
 

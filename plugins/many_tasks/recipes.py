@@ -60,8 +60,8 @@ def fit(
         temperature: how often small tasks have a turn, see `MixedRows`.
         freeze: whether the encoder stays as it is, so that only heads are trained, and other tasks answer as before.
         class_weights: name -> the weights of its labels, see `keras_bert.fit`.
-        validation_split: share of the last rows of each task, which choose the weights with the least mean loss of a
-            row, with that of each task multiplied by its share.
+        validation_split: share of the last rows of each task, which choose the weights by the mean of what would
+            choose them for each task alone: the accuracy of classes, and the negative loss of other tasks.
         start_head: how new heads start, see `keras_bert.fit`.
         verbose: 1 shows a progress bar, 0 none.
         training: settings of `Training`; by default those that suit the mean number of rows of a task, see
@@ -192,7 +192,7 @@ def quantize(
     many: ManyTasks,
     data: Data,
     *,
-    recipe: RecipeName = "mixed_wi8_ai8",
+    recipe: RecipeName = "dynamic_wi8",
     post_training: bool = False,
     quantization: Quantization | None = None,
     distillation: Distillation = Distillation(),
@@ -201,6 +201,9 @@ def quantize(
     **training: Any,
 ) -> None:
     """Quantizes the encoder and all heads, once for all tasks, see `keras_bert.quantize`; for data see `fit`.
+
+    By default activations have ranges by row, since one range for the rows of all tasks costs accuracy
+    (docs/accuracy.md).
 
     `many.export` and the `export` of each task then write integers. Layers of heads that stay float are named with
     their task, such as `mood/classifier`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -14,7 +15,7 @@ from keras_bert.data.schemas import Feature
 from keras_bert.export.runtimes import PROBABILITIES
 from keras_bert.options.quantization import RECIPES, RecipeName
 from keras_bert.tasks.answer_columns import ColumnType
-from keras_bert.tasks.base import Runtime, Task, slices
+from keras_bert.tasks.base import Features, Runtime, Task, slices
 from keras_bert.tasks.calibration import Calibration, calibration_of
 from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model
 from keras_bert.tasks.embedding import Embedding
@@ -83,9 +84,11 @@ class ManyTasks(Task):
 
             model = join_tasks(tasks)
         self.tasks = tasks
-        if len(tasks) == 1:
-            metric = first.selected_by.removeprefix("validation_")
-            self.selected_by = f"validation_{next(iter(tasks))}_{metric}"  # type: ignore[misc]
+        self.selected_by = tuple(  # type: ignore[misc]
+            metric.replace("validation", f"validation_{name}", 1)
+            for name, task in tasks.items()
+            for metric in task.selected_by
+        )
         self.shares = {name: float((shares or {}).get(name, 1.0)) for name in tasks}
         positive = all(share > 0 for share in self.shares.values()) and set(shares or {}) <= set(tasks)
         check("ManyTasks", "shares", positive, f"be positive numbers for names of {', '.join(tasks)}", shares)
@@ -179,6 +182,17 @@ class ManyTasks(Task):
         for task in self.tasks.values():
             task.calibration = calibration
 
+    @property
+    def pairs(self) -> bool | None:
+        """Whether the tasks take pairs, as far as this is known; None if some take pairs and others single texts."""
+        fixed = {"required": True, "unused": False}
+        kinds = {fixed.get(task.second_text, task.pairs) for task in self.tasks.values()} - {None}
+        return kinds.pop() if len(kinds) == 1 else None
+
+    @pairs.setter
+    def pairs(self, pairs: bool | None) -> None:
+        """Changes nothing, as each task has its own."""
+
     def read_calibration(self, file: Path) -> None:
         """Takes the calibration of each task from the tables of a pushed model's `metrics.json`."""
         for name, table in read_json_file(file).get("tasks", {}).items():
@@ -245,6 +259,24 @@ class ManyTasks(Task):
         from plugins.many_tasks.files import export
 
         export(self, path, texts, **options)
+
+    def named_apart(self) -> AbstractContextManager[None]:
+        """A context in which the layers of heads have different paths, see `plugins.many_tasks.joint.named_apart`."""
+        from plugins.many_tasks.joint import named_apart
+
+        return named_apart(self.model)
+
+    def write_tflite(self, file: Path, lengths: Sequence[int], rows: Features | None = None) -> None:
+        """Writes the graphs of `export` as they are, without comparing any answers: `search` measures such files.
+
+        `rows` measure the ranges of activations, if the recipe needs them.
+        """
+        from plugins.many_tasks.files import write_tflite
+
+        # As a job writes it: files hold the names of models, which are others for tasks that were never saved.
+        saved = self.from_settings(self.model, self.tokenizer, self.settings())
+        saved.quantization = self.quantization
+        write_tflite(saved, file, lengths, rows)
 
     def predict(
         self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, batch_size: int = 32

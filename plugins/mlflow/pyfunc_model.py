@@ -1,6 +1,5 @@
 """A pushed file as an MLflow model: this script is copied beside the file and run where the model is loaded."""
 
-import dataclasses
 from typing import Any
 
 import mlflow
@@ -17,12 +16,10 @@ class PushedModel(mlflow.pyfunc.PythonModel):
         self._task = load_exported(context.artifacts["file"])
 
     def predict(self, context: Any, model_input: pd.DataFrame, params: dict[str, Any] | None = None) -> pd.DataFrame:
-        """A row a text: the fields of `predict` of the task, or its number, vector or entities as `answer`."""
-        columns = [model_input[name].astype(str).tolist() for name in model_input.columns[:2]]
-        answers = self._task.predict(*columns)
-        if len(answers) and dataclasses.is_dataclass(answers[0]):
-            return pd.DataFrame([dataclasses.asdict(answer) for answer in answers])
-        return pd.DataFrame({"answer": list(answers)})
+        """A row for each text, with the task's `answer_columns`."""
+        texts, *seconds = (model_input[name].astype(str).tolist() for name in model_input.columns[:2])
+        names = self._task.answer_columns(paired=bool(seconds))
+        return pd.DataFrame(list(self._task.answer_values(texts, *seconds)), columns=list(names))
 
 
 mlflow.models.set_model(PushedModel())

@@ -7,7 +7,8 @@ from components.artifacts.evaluation import FurtherModels
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.component import Handle
 from components.dsl.errors import InputError
-from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE, WEB_INT8_FILE, WEB_STATIC_FILE
+from keras_bert.options.quantization import RECIPES
 from pipeline.capability import Capability
 from pipeline.settings.schema import Settings
 from plugins.processors.emulators import check_processor
@@ -47,6 +48,13 @@ class ProcessorsCapability(Capability[Processors]):
                 raise InputError(
                     f"processors.files must be files that the job exports, got {name!r}; add [quantization], or name "
                     f"{TFLITE_FLOAT_FILE}"
+                )
+            recipe = None if settings.quantization is None else RECIPES[settings.quantization.recipe]
+            has_ranges = recipe is not None and recipe.integers and recipe.activation_bits == 8
+            if name == WEB_STATIC_FILE and not has_ranges:
+                raise InputError(
+                    f"processors.files must be files that the job exports, got {name!r}, which a model with ranges of "
+                    f"int8 alone has; add [quantization] with an int8 recipe, or name {WEB_INT8_FILE}"
                 )
 
     def check_rows(self, table: Processors, settings: Settings, splits: Mapping[str, Sequence[Any]]) -> None:

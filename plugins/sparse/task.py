@@ -133,6 +133,7 @@ class Sparse(Retrieval):
             check(owner, name, 0 <= factor < float("inf"), "be at least 0 and finite", factor)
         self.query_flops, self.passage_flops = float(query_flops), float(passage_flops)
         self.query_weights: Array | None = None
+        self.runs_queries = query_weights is None
         if query_weights is not None:
             weights = np.array(query_weights, "float32")
             rule = f"hold a weight for each of {tokenizer.vocabulary_size} tokens"
@@ -235,10 +236,17 @@ class Sparse(Retrieval):
             for row, indices in zip(rows, best, strict=True)
         ]
 
+    @classmethod
+    def find_explanation_obstacle(cls, settings: Mapping[str, Any]) -> str | None:
+        """See `Task`; with `query_weights` no model reads a query."""
+        if settings.get("query_weights") is None:
+            return None
+        return "Sparse.query_weights must be None to be explained, as no model reads a query with them"
+
     def target(self, choice: str, outputs: Any, row: RowWords) -> Target:
         """The inner product of the text's vector and the fixed vector of a passage, `choice`."""
-        rule = "be a model whose queries are read by the model to be explained"
-        check("Sparse", "query_weights", self.query_weights is None, rule, "a weight for each token")
+        if obstacle := self.find_explanation_obstacle(self.settings()):
+            raise ValueError(obstacle)
         return Embedding.target(self, choice, outputs, row)
 
     def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:

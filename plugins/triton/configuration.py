@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from keras_bert.core.folders import LOGITS
 from keras_bert.core.row_limits import limit_batch_size
 from keras_bert.export.runtimes import OnnxModel
 from keras_bert.tasks.base import Task
@@ -23,8 +24,9 @@ def write_config(task: Task, model: Path, file: Path, lengths: Sequence[int]) ->
     """
     runtime = OnnxModel(model, task.max_length)
     labels: Sequence[str] = getattr(task, "labels", ())
-    # Triton reads a label from each line.
-    has_labels = task.needs_pooling and bool(labels) and not any("\n" in label for label in labels)
+    # A vector has no number for each label, and Triton reads a label from each line.
+    has_logits = task.needs_pooling and task.output_name == LOGITS
+    has_labels = has_logits and bool(labels) and not any("\n" in label for label in labels)
     if has_labels:
         (file.parent / _LABELS).write_text("".join(f"{label}\n" for label in labels), encoding="utf-8")
     file.write_text("\n".join(_lines(task, runtime, lengths, has_labels)) + "\n", encoding="utf-8")

@@ -1,16 +1,19 @@
 """The table `[teacher]`: whose vectors a student learns, of which texts, and students of further sizes."""
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 import pydantic
 
-from components.dsl.errors import InputError, table_errors
+from components.dsl.errors import InputError, prefixed_errors, table_errors
+from components.files.text_files import is_remote
 from keras_bert.core.checks import check
 from keras_bert.core.validation import NonEmptyStr, Share, validated_dataclass
 from keras_bert.options.students import AnyStudent
 from keras_bert.options.tables import DistillationSettings
+from pipeline.orchestrator.opening import find_remote_roots
 from pipeline.settings.schema import Settings
 from plugins.vectors.source import Release, VectorTexts
 
@@ -62,8 +65,9 @@ class VectorTeacher:
         vectors: the column of `texts` with the vectors that another program made: lists, in text files as JSON. Rows
             without a vector are left out.
         vector_file: instead of `vectors`, an `.npy` file with a vector for each row of `texts` (rows, width).
-        space: in place of `path`: a version that was pushed earlier, as `runs/pushed/NAME/3`. The student is trained
-            into its space, so that its queries find documents that the version embedded.
+        space: in place of `path`: a version that was pushed earlier, as `runs/pushed/NAME/3`, or
+            `s3://bucket/runs/pushed/NAME/3` of a root in object storage. The student is trained into its space, so that
+            its queries find documents that the version embedded.
         rows: whether the texts of the training rows, such as the queries of users, are learnt beside `texts`.
         sentences: the most sentences of each text that the student learns as further texts, at even distances. Queries
             are as short as sentences, which lengthen a training little. 0 for whole texts alone, and beside vectors
@@ -98,6 +102,9 @@ class VectorTeacher:
         others = self.path or self.vectors or self.vector_file
         rule = "be left out beside path, vectors and vector_file, as the vectors of one teacher are learnt"
         check("teacher", "space", not (self.space and others), rule, self.space)
+        rule = "be a folder, or an address of a root with /pushed/NAME/NUMBER, as s3://bucket/runs/pushed/NAME/3"
+        fits = not is_remote(self.space) or re.fullmatch(r"[^:]+://.+/pushed/[^/]+/[0-9]+/?", self.space) is not None
+        check("teacher", "space", fits, rule, self.space)
         for field in ("rows", "sentences"):
             value = getattr(self, field)
             rule = "be left out where another program made the vectors, as further texts have none"
@@ -118,8 +125,12 @@ class VectorTeacher:
 
     @property
     def release(self) -> "Release | None":
-        """The version whose space is learnt; None for another teacher."""
-        return Release(str(Path(self.space).absolute())) if self.space else None
+        """The version whose space is learnt, on this machine or in object storage; None for another teacher."""
+        if not is_remote(self.space):
+            return Release(str(Path(self.space).absolute())) if self.space else None
+        root, *place = self.space.rstrip("/").rsplit("/", 3)
+        with prefixed_errors("teacher.space: "):
+            return Release(str(find_remote_roots(root).open_mirror(root).joinpath(*place)))
 
     def source(self) -> "VectorTexts":
         """The texts, without the model."""

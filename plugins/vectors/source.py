@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from components.dsl.errors import InputError, nearest, table_errors
+from components.dsl.errors import InputError, nearest
 from components.files.paths import file_digest
 from components.files.tables import as_text, read_table
+from components.objects.mirror import display_path
 from components.sources.checkpoint import Checkpoint, errors_of_checkpoint
 from components.sources.pushed_version import PushedVersion, version_exists
 from components.sources.shared import digest
 from components.sources.teacher_columns import TeacherColumns
 from components.sources.text import TextSource, read_lines
 from keras_bert.core import digests
+from keras_bert.core.checks import FieldError
 from keras_bert.core.folders import ANSWERING_FILES, TASK_FILE, TOKENIZER_FILES, hint_of_versions
 from keras_bert.core.processor import usable_processors
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
@@ -51,19 +53,19 @@ class Release(PushedVersion):
         from keras_bert.tasks.embedding import Embedding
         from keras_bert.tasks.registry import read_settings
 
-        folder = Path(self.path)
+        folder, place = Path(self.path), display_path(Path(self.path))
         rule = "be a version that was pushed and still exists, such as runs/pushed/NAME/1"
         if hint := hint_of_versions(folder):
-            raise InputError(f"teacher.space must {rule}, got {folder}{hint}")
+            raise InputError(f"teacher.space must {rule}, got {place}{hint}")
         if not folder.name.isdecimal() or not version_exists(folder):
-            raise InputError(f"teacher.space must {rule}, got {folder}, which is none")
-        place = self.fetch()
-        missing = [name for name in (TASK_FILE, *TOKENIZER_FILES) if not (place / name).is_file()]
-        if missing or not any((place / name).is_file() for name in ANSWERING_FILES):
-            raise InputError(f"teacher.space must {rule}, got {folder}, which lacks {(missing or ANSWERING_FILES)[0]}")
+            raise InputError(f"teacher.space must {rule}, got {place}, which is none")
+        fetched = self.fetch()
+        missing = [name for name in (TASK_FILE, *TOKENIZER_FILES) if not (fetched / name).is_file()]
+        if missing or not any((fetched / name).is_file() for name in ANSWERING_FILES):
+            raise InputError(f"teacher.space must {rule}, got {place}, which lacks {(missing or ANSWERING_FILES)[0]}")
         with errors_of_checkpoint(folder):
-            kind, _ = read_settings(place / TASK_FILE)
-        if not issubclass(kind, Embedding):
+            kind, _ = read_settings(fetched / TASK_FILE)
+        if not issubclass(kind, Embedding) or not kind.needs_pooling:
             raise InputError(f"teacher.space must be a version of an embedding or a retrieval, got one of {kind.name}")
 
     def load(self) -> "Task":
@@ -110,8 +112,12 @@ class VectorTexts:
         if self.vectors and self.vectors not in names:
             hint = nearest(self.vectors, names)
             raise InputError(f"teacher.vectors must be a column of {self.texts}, got {self.vectors!r}{hint}")
-        with table_errors("teacher"):
+        try:
             given, is_given = check_vectors("teacher", self._load() if self.vector_file else vectors, len(texts))
+        except FieldError as error:
+            # The field that the user wrote, and the row in it.
+            field = f"{'vector_file' if self.vector_file else 'vectors'}{error.field.removeprefix('vectors')}"
+            raise InputError(str(FieldError("teacher", field, error.rule, error.value))) from None
         spaces = {space for space, has_vector in zip(spaces_of_rows, is_given, strict=True) if has_vector}
         if len(spaces) > 1:
             rule = "be the vectors of one space, whose identifier is beside them"

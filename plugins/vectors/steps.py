@@ -51,7 +51,8 @@ def adopt_model(
     from keras_bert.tasks.embedding import Embedding
 
     initial, description = read_model(pretrained), examples.features()
-    if not isinstance(initial, Embedding):
+    # Vectors of vocabulary entries or of tokens would be replaced by means that nobody trained.
+    if not isinstance(initial, Embedding) or not initial.needs_pooling:
         rule = "be a model of vectors, such as one of sentence-transformers or a saved embedding or retrieval"
         raise InputError(f"teacher.path must {rule}, got one for {initial.name}")
     prompts = {name: prompt for name, prompt in vars(initial.prompts).items() if prompt and keeps_prompts}

@@ -93,14 +93,14 @@ def trainer_calls(monkeypatch):
 def test_validation_rows_decide_by_accuracy_or_loss(line, tmp_path, trainer_calls, task):
     artifacts = line(task)
     run(artifacts, tmp_path / "model", validations=7, patience=3)
-    expected = "validation_accuracy" if task == "classification" else "validation_loss"
+    expected = ("validation_accuracy" if task == "classification" else "validation_loss",)
     chosen = [(call["select"], call["patience"], call["validations"], call["steps"]) for call in trainer_calls]
     assert chosen == [(expected, 3, 7, 120)]
 
 
 def test_nothing_is_chosen_where_the_last_weights_are_kept(line, tmp_path, trainer_calls):
     run(line("classification"), tmp_path / "model", keep="last", validations=4)
-    assert [(call["select"], call["patience"], call["validations"]) for call in trainer_calls] == [(None, None, 4)]
+    assert [(call["select"], call["patience"], call["validations"]) for call in trainer_calls] == [((), None, 4)]
 
 
 @pytest.mark.parametrize("class_weights", long_but(["balanced"], ["none", "balanced"]))

@@ -64,6 +64,13 @@ class ModelTraits(NamedTuple):
     labels: Sequence[str] = ()
 
     @property
+    def task_class(self) -> "type[Task] | None":
+        """The class of the task; None if the task is not known."""
+        from keras_bert.tasks.registry import TASKS
+
+        return None if self.task is None else TASKS[self.task]
+
+    @property
     def other_tokenizer(self) -> str:
         """What the tokenizer is where it is not BERT's WordPiece, which operations in a file are; empty if it is."""
         if self.tokenizer == "wordpiece" and self.lowercase is None:

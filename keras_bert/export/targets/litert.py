@@ -49,6 +49,8 @@ class LiteRTText(ExportTarget):
     written = (TEXT,)
 
     def find_obstacle(self, traits: ModelTraits) -> str | None:
+        if traits.task_class is not None and traits.task_class.marks_rows:
+            return f"the file makes rows without the tokens that {traits.task} adds to queries and passages"
         if traits.other_tokenizer:
             return f"tensorflow-text's operations in the file make WordPiece tokens, got {traits.other_tokenizer}"
         if needs_calibration_rows(traits.recipe):

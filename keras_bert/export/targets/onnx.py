@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from keras_bert.export.files import ONNX, WEB, WEB_HALF, WEB_INT8, WEB_STATIC, ExportedFile
 from keras_bert.export.inputs import ExportInputs
 from keras_bert.export.targets.base import ExportTarget, ModelTraits
+from keras_bert.families.hugging_face import TASK_NAMES
 from keras_bert.options.quantization import RECIPES
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ class TransformersJs(ExportTarget):
         return (WEB, WEB_HALF, WEB_INT8, *((WEB_STATIC,) if has_int8_ranges(quantization) else ()))
 
     def find_obstacle(self, traits: ModelTraits) -> str | None:
+        kind = traits.task_class
+        if kind is not None and (kind.library_task or kind.name) not in TASK_NAMES:
+            return f"its configuration names a task that other libraries have, which {traits.task} is not"
         if traits.variant == "bigbird":
             return "bigbird's graph chooses between two branches, which have no float16"
         if traits.task == "question_answering" and traits.has_segments and traits.tokenizer not in (None, "wordpiece"):

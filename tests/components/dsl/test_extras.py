@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.markers import default_environment
 
 from components.dsl.errors import install_command
 
@@ -14,3 +15,25 @@ EXTRAS = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(
 @pytest.mark.parametrize("extra", ["mlflow", "search", "s3", "gcs"])
 def test_the_packages_of_an_extra_are_installed_by_their_names(extra: str) -> None:
     assert shlex.split(install_command(extra)) == ["pip", "install", *EXTRAS[extra]]
+
+
+@pytest.mark.parametrize(
+    ("system", "processor", "others"),
+    [
+        ("linux", "x86_64", ["coremltools>=9.0", "onnxruntime-qnn>=2.7", "tflite-micro>=0.dev20261023182759"]),
+        ("linux", "aarch64", []),
+        ("darwin", "arm64", ["coremltools>=9.0"]),
+    ],
+)
+def test_packages_of_other_systems_are_left_out(monkeypatch, system: str, processor: str, others: list[str]) -> None:
+    environment = {**default_environment(), "sys_platform": system, "platform_machine": processor}
+    monkeypatch.setattr("packaging.markers.default_environment", lambda: dict(environment))
+    packages = shlex.split(install_command("accelerators"))
+    assert packages[:2] == ["pip", "install"]
+    assert sorted(packages[2:]) == sorted([*others, "ethos-u-vela>=5.2", "openvino==2026.3.1"])
+
+
+def test_packages_of_every_installation_are_left_out(monkeypatch) -> None:
+    lines = ["numpy>=2.0", "uvloop; sys_platform != 'win32'", 'tool>=1; python_version >= "3" and extra == "a"']
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: lines)
+    assert install_command("a") == "pip install 'tool>=1'"

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from keras import ops
 
+import keras_bert
 from keras_bert.compress.vocabulary import count_token_ids, reduce_vocabulary
 from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder, config_of
 from keras_bert.options.adaptation import Lora
+from keras_bert.tasks.calibration import Calibration
+from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.pretraining import Pretraining
 from keras_bert.tasks.question_answering import QuestionAnswering, separator_of
 from keras_bert.tasks.registry import load
@@ -73,6 +76,16 @@ def test_the_head_of_masked_tokens_scores_the_pieces_that_stay(family, tmp_path)
         inputs = {spec.name: row[spec.name] for spec in one.model.inputs if spec.name in row}
         scores.append(np.asarray(one.model({**inputs, "mask_positions": ops.array([[1], [2]])})["masked_tokens"]))
     np.testing.assert_allclose(scores[0][..., kept], scores[1], atol=1e-5)
+
+
+def test_what_stands_beside_the_weights_stays(tmp_path):
+    encoder = make_checkpoint(tmp_path, "electra", tuning_job.WORDS)
+    task = Classification.build(encoder.encoder, encoder.tokenizer, labels=["a", "b"], max_length=12)
+    keras_bert.quantize(task, TEXTS, post_training=True)
+    task.calibration, task.pairs = Calibration(temperature=2.0), False
+    fewer = reduce_vocabulary(task, range(task.tokenizer.vocabulary_size))
+    assert fewer.predict(TEXTS) == task.predict(TEXTS)
+    assert (fewer.calibration, fewer.pairs, fewer.quantization) == (task.calibration, False, task.quantization)
 
 
 def test_an_adapter_is_refused(tmp_path):

@@ -13,7 +13,6 @@ from keras_bert.objectives.contrast import (
     list_divergence,
     margin_mse_loss,
     multiple_negatives_ranking_loss,
-    triplet_loss,
 )
 from keras_bert.objectives.retrieval import RetrievalObjective, find_false_negatives
 from keras_bert.options.training import Contrast
@@ -31,8 +30,6 @@ BATCH = {
 LOSSES = {
     "ranking": multiple_negatives_ranking_loss,
     "symmetric": lambda *sides: multiple_negatives_ranking_loss(*sides, symmetric=True),
-    "triplet_cosine": triplet_loss,
-    "triplet_euclidean": lambda *sides: triplet_loss(*sides, margin=5, distance="euclidean"),
 }
 CONTRASTS = {
     "ranking": Contrast(),

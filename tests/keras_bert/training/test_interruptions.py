@@ -66,8 +66,8 @@ PLAIN = Training(learning_rate=3e-3, xla="off")
     [
         (PLAIN, {}),
         (Training(learning_rate=3e-3, accumulation=4, ema=0.8, layer_decay=0.7, xla="off"), {"validations": 5}),
-        (Training(learning_rate=3e-2, xla="off"), {"validations": 6, "select": "validation_loss", "patience": 5}),
-        (PLAIN, {"validations": 2, "select": "validation_loss", "compare_start": True}),
+        (Training(learning_rate=3e-2, xla="off"), {"validations": 6, "select": ("validation_loss",), "patience": 5}),
+        (PLAIN, {"validations": 2, "select": ("validation_loss",), "compare_start": True}),
         (Training(learning_rate=3e-3, precision="float16", xla="off"), {"log_every": 5}),
     ],
     ids=["plain", "parts and mean", "selection", "mean with the start", "float16"],
@@ -236,6 +236,25 @@ def test_a_disk_that_fills_up_keeps_the_checkpoint_before(tmp_path, monkeypatch)
     assert_equal_bits(model, weights)
 
 
+def fit_with_validations(monkeypatch, entries, *, ema=0.0, compare_start=False):
+    """A model after 5 steps, whose validations have these values, and its weights before and after each step."""
+    values, model = iter(entries), bag_of_tokens()
+    seen = {0: model.get_weights()}
+    step = TrainingStep(model, ClassificationObjective(), Training(learning_rate=3e-3, xla="off", ema=ema), 5)
+    monkeypatch.setattr(step, "evaluate", lambda _: next(values))
+    trainer = Trainer(
+        step,
+        rows(),
+        validation=rows(33, seed=1),
+        on_progress=lambda number, *_: seen.update({number: list(step.weights().values())}),
+        validations=5,
+        select=tuple(f"validation_{name}" for name in entries[0]),
+        compare_start=compare_start,
+    )
+    trainer.fit()
+    return model, seen
+
+
 @pytest.mark.parametrize(
     ("metric", "first", "means", "best"),
     [
@@ -254,26 +273,23 @@ def test_a_disk_that_fills_up_keeps_the_checkpoint_before(tmp_path, monkeypatch)
 )
 @pytest.mark.parametrize("ema", [0.0, 0.5])
 def test_the_best_weights_are_kept(monkeypatch, metric, first, means, best, ema):
-    values, model = iter([first, 0.5, 0.75, 0.25, 0.25, 0.5, *means]), bag_of_tokens()
-    seen = {0: model.get_weights()}
-    step = TrainingStep(model, ClassificationObjective(), Training(learning_rate=3e-3, xla="off", ema=ema), 5)
-    monkeypatch.setattr(step, "evaluate", lambda _: {metric: next(values)})
-    trainer = Trainer(
-        step,
-        rows(),
-        validation=rows(33, seed=1),
-        on_progress=lambda number, *_: seen.update({number: list(step.weights().values())}),
-        validations=5,
-        select=f"validation_{metric}",
-        compare_start=True,
-    )
-    trainer.fit()
+    entries = [{metric: value} for value in (first, 0.5, 0.75, 0.25, 0.25, 0.5, *means)]
+    model, seen = fit_with_validations(monkeypatch, entries, ema=ema, compare_start=True)
     for name, share in (("half", 0.5), ("most", 0.75)):
         pairs = zip(seen[0], seen[5], strict=True)
         seen[name] = [(1 - share) * start + share * last for start, last in pairs]
     for left, right, last in zip(model.get_weights(), seen[best], seen[5], strict=True):
         np.testing.assert_array_equal(left, right)
         assert not np.array_equal(left, last)
+
+
+def test_the_mean_of_several_metrics_chooses(monkeypatch):
+    """The best accuracy is after step 2 and the least loss after step 5; together step 4 is best."""
+    values = zip([0.5, 0.9, 0.7, 0.8, 0.5], [0.9, 0.8, 0.5, 0.3, 0.2], strict=True)
+    entries = [{"a_accuracy": accuracy, "b_loss": loss} for accuracy, loss in values]
+    model, seen = fit_with_validations(monkeypatch, entries)
+    for weight, expected in zip(model.get_weights(), seen[4], strict=True):
+        np.testing.assert_array_equal(weight, expected)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
@@ -294,16 +310,19 @@ def test_a_loss_that_is_no_number(bad):
 
 def test_patience_ends_what_gets_no_better():
     training = Training(learning_rate=1e-30, xla="off")
-    _, history = fit(STEPS, training=training, validations=6, select="validation_loss", patience=2)
+    _, history = fit(STEPS, training=training, validations=6, select=("validation_loss",), patience=2)
     assert history[-1]["step"] == 6
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"select": "validation_los"}, r"fit.select must be one of \['validation_loss', 'validation_accuracy'\], got"),
-        ({"patience": 2}, "fit.select must be given if patience is given, got None"),
-        ({"select": "validation_loss", "patience": 0}, "fit.patience must be at least 1, got 0"),
+        (
+            {"select": ("validation_los",)},
+            r"fit.select must be one of \['validation_loss', 'validation_accuracy'\], got",
+        ),
+        ({"patience": 2}, r"fit.select must be given if patience is given, got \(\)"),
+        ({"select": ("validation_loss",), "patience": 0}, "fit.patience must be at least 1, got 0"),
         ({"log_every": 0}, "fit.log_every must be at least 1, got 0"),
         ({"validations": -1}, "fit.validations must not be negative, got -1"),
         ({"checkpoint_seconds": -1.0}, "fit.checkpoint_seconds must not be negative, got -1.0"),

@@ -13,10 +13,15 @@ from keras_bert.tasks.classification import Classification
 from keras_bert.tokenizers.eager import EagerWordPiece
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from pipeline.cli import main
+from plugins.late_interaction.rows import LateInteractionSource
+from plugins.open_labels.rows import OpenLabelsSource
+from plugins.sparse.rows import SparseSource
 from tests.components.labelled_rows import schema_of
 from tests.pipeline.command_line import refused, said
 from tests.pipeline.draft.tiny_rows import WORDS, write_reviews
 from tests.pipeline.table_tasks import make_task
+
+TOKENIZER = EagerWordPiece([*SPECIAL_TOKENS, *WORDS], lowercase=True)
 
 
 @pytest.fixture
@@ -24,10 +29,9 @@ def model(tmp_path):
     """The files of a pushed model that the command reads; the rows are those of `write_reviews`."""
     folder = tmp_path / "model"
     folder.mkdir()
-    tokenizer = EagerWordPiece([*SPECIAL_TOKENS, *WORDS], lowercase=True)
-    tokenizer.save(folder)
+    TOKENIZER.save(folder)
     source = TableSource(str(write_reviews(tmp_path)), text="review", label="kind")
-    schema = schema_of(source.splits()["train"], source, 16, tokenizer)
+    schema = schema_of(source.splits()["train"], source, 16, TOKENIZER)
     (folder / "schema.json").write_text(json.dumps(dataclasses.asdict(schema)))
     return folder
 
@@ -131,3 +135,25 @@ def test_damaged_metrics_are_refused(tmp_path, sure_model, capfd):
     (sure_model / "metrics.json").write_text('{"calibration": {"temperature": null}}')
     line = refused(capfd, "check", tmp_path / "reviews.csv", "--against", sure_model)
     assert line.endswith(f"whose confidences can be compared, got {sure_model}: the entry 'confidences' is missing")
+
+
+def test_rows_of_labels_as_data(tmp_path, model, capfd):
+    source = OpenLabelsSource(str(write_reviews(tmp_path)), text="review", label="kind")
+    schema = schema_of(source.splits()["train"], source, 16, TOKENIZER)
+    (model / "schema.json").write_text(json.dumps(dataclasses.asdict(schema)))
+    rows = tmp_path / "new.csv"
+    rows.write_text((tmp_path / "reviews.csv").read_text())
+    assert "the rows look like those" in said(capfd, "check", rows, "--against", model)
+    rows.write_text(rows.read_text().replace(",animal", ",fish"))
+    assert main(["check", str(rows), "--against", str(model)]) == 3
+    assert "new: fish" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("source", [SparseSource, LateInteractionSource])
+def test_rows_of_other_kinds_of_retrieval(tmp_path, model, capfd, source):
+    lines = [json.dumps({"query": f"cow {word}", "passage": f"old {word}"}) for word in WORDS * 4]
+    (tmp_path / "train.jsonl").write_text("\n".join(lines))
+    rows = source(str(tmp_path / "train.jsonl"))
+    schema = schema_of(rows.splits()["train"], rows, 16, TOKENIZER)
+    (model / "schema.json").write_text(json.dumps(dataclasses.asdict(schema)))
+    assert "the rows look like those" in said(capfd, "check", tmp_path / "train.jsonl", "--against", model)

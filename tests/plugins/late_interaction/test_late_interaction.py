@@ -4,20 +4,30 @@ import json
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import keras_bert
+from components.artifacts.standard import Model, TaskExamples
 from components.dsl.errors import InputError
+from components.mine_hard_negatives import mine_hard_negatives
+from components.training.model_folder import read_model
+from components.training.scored_candidates import similarities
 from keras_bert.core.config import EncoderConfig
+from keras_bert.export.saved_model import check_saved_model, find_signatures
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.models.encoder import build_encoder
+from keras_bert.options.fine_tuning import HardNegatives
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from plugins.late_interaction.files import read_late_interaction
 from plugins.late_interaction.task import LateInteraction
 from plugins.late_interaction.tokens import compare_tokens
+from tests.components import tuning_job
 from tests.golden.late_interaction import HERE, PYLATE, TEXTS, write_original, write_pylate
 from tests.keras_bert.interop.checkpoints import change_json
 from tests.keras_bert.tasks.tiny import WORDS, make_encoder
+from tests.model_files import write_file
+from tests.pipeline.command_line import refused
 from tests.pipeline.settings.texts import CHECKPOINT, load
 from tests.pipeline.settings.texts import QUERIES as QUERIES_TABLE
 
@@ -170,3 +180,61 @@ def test_refuses_tables_of_one_vector_a_text(task, table, tmp_path):
     text = f"{table}\n{CHECKPOINT}{QUERIES_TABLE.replace('retrieval', task)}"
     with pytest.raises(InputError, match=f"^{table.split()[0]} is only allowed for .*retrieval.*, got"):
         load(tmp_path, text)
+
+
+def test_scores_of_candidates_are_those_of_the_task():
+    task = late()
+    first, second = QUERIES[:2]
+    scores = similarities(task, 2.0)([first, first, second], PASSAGES[:3])
+    expected = [value for (value,) in task.answer_values([first, first, second], PASSAGES[:3])]
+    np.testing.assert_allclose(scores, 2 * np.array(expected), atol=1e-5)
+
+
+def test_a_saved_model_takes_ids_and_answers_as_the_task(tmp_path):
+    tf.config.run_functions_eagerly(False)  # a graph that is saved eagerly has operations that no model may have
+    task = late(prompts={"query": "very "})
+    file = write_file(task, tmp_path / "saved_model.pb", [8])
+    assert find_signatures(task) == {}
+    assert check_saved_model(task, file, QUERIES) == 0.0
+    loaded = keras_bert.load(file)
+    for prompt, texts in SIDES.items():
+        assert_all_close(loaded.predict(texts, prompt=prompt), task.predict(texts, prompt=prompt))
+
+
+@pytest.mark.parametrize(
+    ("runtime", "task", "reason"),
+    [
+        ("tflite_text", "late_interaction", "the file makes rows without the tokens that late_interaction adds"),
+        ("transformers_js", "late_interaction", "other libraries have, which late_interaction is not"),
+        ("transformers_js", "sparse", "other libraries have, which sparse is not"),
+    ],
+)
+def test_files_that_could_not_answer_are_refused_before_any_step(runtime, task, reason, tmp_path):
+    if task != "late_interaction":
+        pytest.importorskip(f"plugins.{task}")
+    text = f"export.runtimes = ['tflite', 'onnx', '{runtime}']\n{CHECKPOINT}{QUERIES_TABLE}"
+    assert runtime in load(tmp_path, text).export.runtimes
+    with pytest.raises(InputError, match=rf"^export.runtimes must leave out '{runtime}' here: .*{reason}"):
+        load(tmp_path, text.replace("retrieval", task))
+
+
+def test_refuses_to_explain_a_job_before_any_step(tmp_path, capfd):
+    pytest.importorskip("plugins.explain", reason="the command is of another plug-in")
+    tuning_job.write_checkpoint(tmp_path)
+    tuning_job.write_rows(tmp_path, "retrieval")
+    text = f"max_length = 16\n[checkpoint]\npath = '{tmp_path}/model'\n[examples]\ntrain = '{tmp_path}/queries.jsonl'\n"
+    (tmp_path / "job.toml").write_text(f"{text}task = 'late_interaction'\n")
+    line = refused(capfd, "explain", tmp_path / "job.toml", "--root", tmp_path / "root")
+    rule = "be one that can be explained, got 'late_interaction': LateInteraction has no number of one text"
+    assert line == f"examples.task must {rule} that can be explained"
+
+
+def test_hard_negatives_are_mined_with_vectors_of_texts(checkpoint, tmp_path):
+    line = tuning_job.Line("retrieval", checkpoint, tmp_path)
+    start, mined = Model(tmp_path / "start"), TaskExamples(tmp_path / "mined")
+    base = read_model(line.pretrained)
+    LateInteraction.build(base.encoder, base.tokenizer, max_length=16).save(start.path)
+    start.seal({})
+    options = HardNegatives(count=1, margin=0.0)
+    mine_hard_negatives.run(model=start, examples=line.examples, mined=mined, hard_negatives=options, pooling="mean")
+    assert mined.counts["mined"] > 0

@@ -2,6 +2,7 @@
 
 import pytest
 
+from components.sources.checkpoint import Checkpoint
 from pipeline.job.checks import check_data
 from pipeline.orchestrator.graph import sources_of
 from tests.pipeline.command_line import refused
@@ -144,6 +145,27 @@ def test_refuses_a_comparison(folder, capfd):
         "a.toml: there must be [examples] or a [corpus] to compare, got a job of several tasks; compare each task in a "
         "job of its own"
     )
+
+
+@pytest.mark.parametrize(
+    ("plugin", "arguments", "end"),
+    [
+        ("compare", ["compare", "--stages"], "compress, got a job of several tasks; give each a job of its own"),
+        ("doctor", ["doctor"], "look into, got a job of several tasks; give each a job of its own"),
+        (
+            "explain",
+            ["explain"],
+            "explain, got a job of several tasks; give each a job of its own, or explain a text by the pushed folder "
+            "and --task",
+        ),
+    ],
+)
+def test_commands_for_one_task_name_the_way_out(folder, capfd, monkeypatch, plugin, arguments, end):
+    pytest.importorskip(f"plugins.{plugin}", reason="the command is of another plug-in")
+    monkeypatch.setattr(Checkpoint, "check_content", lambda checkpoint: None)
+    (folder / "a.toml").write_text(f"name = 'a'\n{COMPLETE}")
+    line = refused(capfd, *arguments, folder / "a.toml", "--root", folder / "root")
+    assert line == f"there must be [examples] to {end}"
 
 
 def test_a_file_that_extends_a_job_keeps_what_it_does_not_change(folder):

@@ -50,6 +50,7 @@ def test_rows_of_three_tasks_are_one_job_that_run_accepts(folder, capfd):
     tasks = {name: table.examples.task for name, table in settings.tasks.items()}
     assert tasks == {"mood": "classification", "names": "token_classification", "price": "regression"}
     assert (settings.fine_tuning.epochs, settings.student.num_layers, settings.sharing) == (10.0, 2, None)
+    assert settings.quantization.recipe == "dynamic_wi8"
     assert "mood: 2 labels: 'animal'" in printed
     assert 'train = "names.conll"' in (folder / "notes.toml").read_text()  # a folder with its job can be moved
     planned = said(capfd, "run", folder / "notes.toml", "--dry-run", "--root", folder / "root")

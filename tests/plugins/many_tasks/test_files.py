@@ -83,6 +83,22 @@ def test_the_command_predict_answers_with_one_task_or_all(many, files, capfd):
     assert "ManyTasks.task must be one of mood, tags, got 'stars'" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("mood", "tags", "pairs", "refused_texts"),
+    [(True, None, True, ["film"]), (False, None, False, ["film", "--second", "a"]), (True, False, None, [])],
+)
+def test_the_command_asks_for_what_all_tasks_take(tmp_path, capfd, mood, tags, pairs, refused_texts):
+    made = make_many("mood", "near", *(["tags"] if tags is False else []))
+    made.part("mood").pairs = mood
+    assert made.pairs is pairs
+    made.export(tmp_path / "many.onnx")
+    assert keras_bert.load(tmp_path / "many.onnx").pairs is pairs
+    if refused_texts:
+        line = refused(capfd, "predict", tmp_path / "many.onnx", *refused_texts)
+        assert line.startswith(f"--second must {'give the second text' if pairs else 'be left out'}")
+    assert said(capfd, "predict", tmp_path / "many.onnx", "film", *(["--second", "a"] if pairs else []))
+
+
 def test_numbers_of_a_regression_are_on_no_grid(tmp_path):
     """A grid of eight bits from 0 to 5,030 would have steps of 20."""
     tasks = make_tasks("mood", "stars")
@@ -101,6 +117,11 @@ def test_refuses_other_names_and_half_numbers_of_a_regression(tmp_path):
     many = make_many("stars")
     with pytest.raises(ValueError, match=r"export\.path must end with \.tflite or \.onnx, got '.*saved_model\.pb'"):
         many.export(tmp_path / "saved_model.pb")
+    rule = r"export\.task must be exported by its own method, as many\.export\(FILE\), got 'many_tasks'"
+    with pytest.raises(ValueError, match=rule):
+        keras_bert.export_task(many, tmp_path / "many.tflite")
+    with pytest.raises(ValueError, match=r"compile\.task must be one task: compile each of its tasks, got 'many_tas"):
+        keras_bert.compile_task(many)
     recipes.quantize(many, data_of(many), recipe="float16", post_training=True, batch_size=8)
     with pytest.raises(ValueError, match="recipe must hold integers in a file with a regression"):
         many.export(tmp_path / "many.tflite")

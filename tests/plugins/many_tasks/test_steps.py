@@ -25,6 +25,7 @@ from keras_bert.clients.self_test import check_file
 from keras_bert.compress.quantization_parameters import read_quantization
 from keras_bert.options.compression import Student
 from keras_bert.options.export import Export
+from keras_bert.options.quantization import Quantization
 from keras_bert.options.tables import (
     DistillationSettings,
     FineTuningSettings,
@@ -185,6 +186,8 @@ def test_pushed_folder_answers_each_task_and_all(job, tmp_path, capfd):
     described = read_description(folder / "model.tflite")
     assert set(described["metrics"]["tasks"]) == set(KINDS)
     check_file(folder)
+    golden = json.loads((folder / "golden.json").read_text())
+    assert {row["task"] for row in golden if "calibrated" in row} == {"kind"}
     assert [keras_bert.load(folder, task=name).pairs for name in KINDS] == [False, False]
     line = refused(capfd, "predict", folder, "--task", "kind", "cow hen", "--second", "oak fir")
     assert line == "--second must be left out: the model takes single texts"
@@ -339,15 +342,46 @@ def test_killed_and_started_again_the_bytes_are_the_same(job, tmp_path, monkeypa
 def test_a_search_scores_all_tasks_as_the_file_answers(job, tmp_path):
     pytest.importorskip("plugins.search", reason="the step is of another plug-in")
     from plugins.search.artifacts import Validation
-    from plugins.search.validate_together import validate_together
+    from plugins.search.validate import validate
 
     validation = Validation(tmp_path)
-    validate_together.run(model=job.quantized, metrics=("accuracy", ""), validation=validation, **job.rows)
+    validate.run(model=job.quantized, metrics=("accuracy", ""), validation=validation, **job.rows)
     metric, score, rows = validation.read()
     assert metric == "mean of kind accuracy and price spearman"
     scores = [job.scores[name][0].read().validation for name in KINDS]
     assert score == pytest.approx((scores[0]["accuracy"].mean + scores[1]["spearman"].mean) / 2, abs=0.02)
     assert rows == sum(len(read_rows(examples, "validation")) for examples in job.examples)
+
+
+def test_a_search_measures_the_file_of_all_tasks_and_the_steps_of_each(job, tmp_path, monkeypatch):
+    pytest.importorskip("plugins.search", reason="the steps are of another plug-in")
+    from components.artifacts.measurements import Latency
+    from plugins.search.artifacts import TrainingCost
+    from plugins.search.measure_distillation import measure_distillation
+    from plugins.search.measure_footprint import measure_footprint
+
+    latency, cost = Latency(tmp_path / "latency"), TrainingCost(tmp_path / "cost")
+    shape, length = Student(layers=(1,)), read_model(job.teacher).max_length
+    measure_footprint.run(
+        teacher=job.teacher,
+        examples=job.examples[0],
+        latency=latency,
+        lengths=(length,),
+        timed=(length,),
+        shape=shape,
+        quantization=Quantization(),
+    )
+    measured = latency.read()["model.tflite"]
+    # Zeros of the pruned model are equal weights, but no smaller ones.
+    assert measured.bytes == pytest.approx(job.edge.file("model.tflite").stat().st_size, abs=500)
+    assert measured.milliseconds[str(length)] > 0
+    seconds = iter([[1.0, 1.0], [3.0, 3.0]])
+    monkeypatch.setattr("plugins.search.measure_distillation._times", lambda step, batches: next(seconds))
+    settings = DistillationSettings(**QUICK, precision="float32")
+    measure_distillation.run(teacher=job.teacher, cost=cost, shape=shape, distillation=settings, **job.rows)
+    times = cost.read()
+    assert (times.step, times.steps) == (2.0, 4), "two of each task, which have equally many rows"
+    assert times.rows["train"] == sum(examples.features()["counts"]["train"] for examples in job.examples)
 
 
 def test_all_tasks_keep_the_seed_with_the_best_mean(job, tmp_path):

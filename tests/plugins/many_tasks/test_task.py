@@ -17,6 +17,7 @@ from keras_bert.tasks.pretraining import Pretraining
 from keras_bert.tasks.retrieval import Retrieval
 from plugins.many_tasks import recipes
 from plugins.many_tasks.joint import named_apart
+from plugins.many_tasks.outputs import Remembered
 from plugins.many_tasks.task import ManyTasks
 from tests.keras_bert.recipes.test_texts import TEXTS, TOKENIZER
 from tests.keras_bert.tasks.plain_tokenizer import PlainTokenizer
@@ -67,6 +68,20 @@ def test_one_run_of_the_encoder_answers_all(monkeypatch):
     assert sum(calls) == 5
 
 
+def test_rows_that_differ_in_tokens_which_others_do_not_attend_to_are_told_apart():
+    """The mask of such tokens is -1."""
+
+    class Sums:
+        name, output, max_length = "sums", {}, 4
+
+        def predict_on_batch(self, batch):
+            return {"sum": batch["token_ids"].sum(axis=1)}
+
+    ids, mask = np.array([[1, 2, 3, 0], [1, 2, 4, 0]]), np.array([[1, 1, -1, 0]] * 2)
+    batch = {"token_ids": ids, "segment_ids": np.zeros_like(ids), "padding_mask": mask}
+    np.testing.assert_array_equal(Remembered(Sums()).predict_on_batch(batch)["sum"], [6, 7])
+
+
 def test_one_task_is_fitted_as_alone():
     random.seed(0)
     alone = make_tasks("mood")["mood"]
@@ -94,6 +109,7 @@ def test_all_tasks_learn_together():
     assert after[1] < before[1]
     history = many.fit(data_of(many), **FAST, steps=1, validation_split=0.25)
     assert {"validation_mood_accuracy", "validation_tags_loss", "validation_loss"} <= set(history[-1])
+    assert many.selected_by == ("validation_mood_accuracy", "validation_tags_loss")
     assert many.drawn_weights == {}
     assert many.part("mood").pairs is False
 

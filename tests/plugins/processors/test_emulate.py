@@ -168,3 +168,21 @@ def test_refuses_settings(tmp_path, setting, line):
     write_checkpoint(tmp_path)
     assert load(tmp_path, JOB).processors.names == ("haswell",)
     assert refusal(tmp_path, JOB, setting).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "is_exported"), [("", False), ("float16", False), ("static_wi8_ai16", False), ("dynamic_wi8", True)]
+)
+def test_refuses_a_file_of_ranges_that_the_model_will_not_have(tmp_path, recipe, is_exported):
+    write_checkpoint(tmp_path)
+    text = JOB + "files = ['transformers_js/onnx/model_int8.onnx']\n[export]\n"
+    text += "runtimes = ['tflite', 'onnx', 'transformers_js']\n"
+    text += f"[quantization]\nrecipe = '{recipe}'\n" if recipe else ""
+    if is_exported:
+        assert load(tmp_path, text).processors.files
+        return
+    assert refusal(tmp_path, text) == (
+        "processors.files must be files that the job exports, got 'transformers_js/onnx/model_int8.onnx', which a "
+        "model with ranges of int8 alone has; add [quantization] with an int8 recipe, or name "
+        "transformers_js/onnx/model_quantized.onnx"
+    )

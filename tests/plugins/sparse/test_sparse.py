@@ -3,15 +3,19 @@
 import json
 import shutil
 
+import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from safetensors.numpy import save_file
 
 import keras_bert
 from components.artifacts.standard import Model, Vocabulary
 from components.dsl.errors import InputError
 from components.fit_vocabulary import fit_vocabulary
+from components.training.scored_candidates import similarities
 from keras_bert.core.config import EncoderConfig
+from keras_bert.export.saved_model import check_saved_model, find_signatures
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.models.encoder import build_encoder
 from keras_bert.options.compression import Imitation
@@ -25,6 +29,8 @@ from tests.components import tuning_job
 from tests.golden.sparse import FOLDERS, HERE, MODEL, QUERY_FOLDER, TEXTS, WEIGHTS
 from tests.keras_bert.interop.checkpoints import change_json
 from tests.keras_bert.tasks.tiny import WORDS, make_encoder
+from tests.model_files import write_file
+from tests.pipeline.settings.texts import load
 
 pytestmark = pytest.mark.usefixtures("eager")
 
@@ -77,6 +83,7 @@ def test_head_of_masked_tokens_goes_from_task_to_task(tmp_path):
 
 @pytest.mark.parametrize("is_free", [False, True])
 def test_training_finds_passages_and_flops_remove_terms(is_free):
+    keras.utils.set_random_seed(3)
     weights = {"query_weights": idf_weights(TOKENIZER, PASSAGES)} if is_free else {}
     counts = {}
     for passage_flops in (0.0, 3.0):
@@ -159,3 +166,39 @@ def test_refuses_folders_with_other_modules(tmp_path):
     (folder / "modules.json").write_text('[{"type": "sentence_transformers.models.Transformer", "path": ""}]')
     with pytest.raises(ValueError, match=r"must list an MLMTransformer and a SpladePooling, .* got .*Transformer"):
         read_sparse(str(folder))
+
+
+def test_a_saved_model_serves_the_texts_that_the_model_reads(tmp_path):
+    tf.config.run_functions_eagerly(False)  # a graph that is saved eagerly has operations that no model may have
+    assert list(find_signatures(sparse())) == ["serve_query", "serve_passage", "serve_text", "serve_pair"]
+    task = sparse(prompts={"query": "very "}, query_weights=idf_weights(TOKENIZER, PASSAGES))
+    assert list(find_signatures(task)) == ["serve_passage", "serve_text"]
+    file = write_file(task, tmp_path / "saved_model.pb", [8])
+    assert check_saved_model(task, file, PASSAGES) < 1e-5
+    loaded = keras_bert.load(file)
+    for prompt, texts in (("query", QUERIES), ("passage", PASSAGES)):
+        np.testing.assert_allclose(loaded.predict(texts, prompt=prompt), task.predict(texts, prompt=prompt), atol=1e-5)
+
+
+def test_scores_of_a_reranker_are_its_inner_products():
+    """They were 20 times as large without a scale, which cosines have."""
+    task = sparse()
+    expected = np.array([score for (score,) in task.answer_values(QUERIES, PASSAGES)])
+    np.testing.assert_allclose(similarities(task)(QUERIES, PASSAGES), expected, rtol=1e-5)
+    dense = Retrieval.build(task.encoder, TOKENIZER, max_length=8)
+    expected = 20 * np.array([score for (score,) in dense.answer_values(QUERIES, PASSAGES)])
+    np.testing.assert_allclose(similarities(dense)(QUERIES, PASSAGES), expected, rtol=1e-4)
+
+
+def test_refuses_to_explain_a_job_whose_queries_no_model_reads(tmp_path):
+    wiring = pytest.importorskip("plugins.explain.wiring")
+    free = sparse(query_weights=np.ones(12))
+    free.save(tmp_path / "free")
+    sparse().save(tmp_path / "read")
+    text = "[checkpoint]\npath = '{}'\n[examples]\ntask = '{}'\ntrain = 'rows.tsv'\n"
+    for folder, task in (("read", "sparse"), ("free", "retrieval")):
+        wiring.check_explainable(load(tmp_path, text.format(tmp_path / folder, task)))
+    with pytest.raises(InputError, match=r"^examples.task must be one that can be explained, got 'sparse': Sparse"):
+        wiring.check_explainable(load(tmp_path, text.format(tmp_path / "free", "sparse")))
+    with pytest.raises(ValueError, match=r"^Sparse.query_weights must be None to be explained, as no model"):
+        free.target("film", None, None)

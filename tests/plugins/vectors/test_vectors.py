@@ -24,12 +24,12 @@ from keras_bert.data.task_batches import task_batches
 from keras_bert.options.compression import Student
 from keras_bert.options.tables import DistillationSettings, PruningSettings, QuantizationSettings
 from keras_bert.options.training import Training
-from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.embedding import Embedding
+from keras_bert.tasks.registry import TASKS
 from pipeline.chains import Chain
 from pipeline.job.files import make_settings
 from pipeline.pipelines import build_pipeline, wire_start
-from plugins.search.steps import StudentWiring
+from plugins.search.student_steps import wire_students
 from plugins.vectors import steps
 from plugins.vectors.capability import TeacherCapability
 from plugins.vectors.settings import VectorTeacher
@@ -254,7 +254,8 @@ def test_refuses_array_files_of_other_rows_and_unknown_columns(tmp_path):
     (tmp_path / "rows.tsv").write_text("text\tvector\ncow\t[1.0]\nhen\t[2.0]\n")
     texts, file = str(tmp_path / "rows.tsv"), str(tmp_path / "rows.npy")
     for array, message in (
-        (np.ones((3, 4)), "teacher.vectors must be 2, one for each text, got 3"),
+        (np.ones((3, 4)), "teacher.vector_file must be 2, one for each text, got 3"),
+        (np.array([[1.0, 2.0], [1.0, np.inf]]), "teacher.vector_file[1] must have finite numbers, got 'NaN or inf"),
         (np.ones(2), "teacher.vector_file must hold one array of real numbers (rows, width), got float64 (2,)"),
         (np.full((2, 2), 1j), "teacher.vector_file must hold one array of real numbers (rows, width), got complex128"),
         (np.array(["a", "b"], object), "teacher.vector_file must be a readable .npy file"),
@@ -407,7 +408,7 @@ def test_one_text_and_a_search_for_a_student_are_refused_before_any_step(job, tm
     with pytest.raises(InputError, match=r"teacher.texts must hold at least two different texts, .* got 1"):
         capability.check_rows(settings.teacher, settings, {})
     with pytest.raises(InputError, match="a search for a student must have a job whose teacher is fine-tuned"):
-        StudentWiring(settings)
+        wire_students(settings)
 
 
 @pytest.mark.parametrize(
@@ -454,12 +455,12 @@ def test_a_teacher_without_finite_vectors_is_refused(start, tmp_path):
         embed_texts.run(**{**start, "teacher": broken}, taught=TaughtVectors(tmp_path / "taught"))
 
 
-def test_refuses_a_teacher_that_makes_no_vectors(start, tmp_path):
-    task = Classification.build(
-        read_model(start["teacher"]).encoder, read_model(start["teacher"]).tokenizer, labels=["a", "b"], max_length=16
-    )
-    task.save(tmp_path / "classifier")
-    classifier = Model(tmp_path / "classifier")
-    classifier.seal({})
-    with pytest.raises(InputError, match=r"teacher.path must be a model of vectors, .* got one for classification"):
-        adopt_model.run(pretrained=classifier, examples=start["examples"], model=Model(tmp_path / "adopted"))
+@pytest.mark.parametrize("kind", ["classification", "late_interaction"])
+def test_refuses_a_teacher_that_makes_no_vector_of_a_text(start, tmp_path, kind):
+    encoder, tokenizer = (getattr(read_model(start["teacher"]), name) for name in ("encoder", "tokenizer"))
+    labels = {"labels": ["a", "b"]} if kind == "classification" else {}
+    TASKS[kind].build(encoder, tokenizer, max_length=16, **labels).save(tmp_path / "other")
+    other = Model(tmp_path / "other")
+    other.seal({})
+    with pytest.raises(InputError, match=rf"teacher.path must be a model of vectors, .* got one for {kind}"):
+        adopt_model.run(pretrained=other, examples=start["examples"], model=Model(tmp_path / "adopted"))
