@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.accelerators.base import Accelerator, AcceleratorError, Coverage, EngineAnswers, Rows
+from keras_bert.accelerators.base import AcceleratorError, Coverage, EngineAnswers, Rows
 from keras_bert.export.runtimes import SIGNATURE
 from plugins.accelerators.comparison import check_difference, largest_difference, make_row
 from plugins.accelerators.tools import (
-    INSTALLATION,
+    ExtraAccelerator,
     ask_tool,
     count_operations,
     exchange_rows,
@@ -45,11 +45,11 @@ _ROWS = 8
 _TOLERANCE = 0.1
 
 
-class Gpu(Accelerator):
+class Gpu(ExtraAccelerator):
     """LiteRT's GPU engine."""
 
     chips = usual = ("gpu",)
-    package, installation = "ai_edge_litert", INSTALLATION
+    package = "ai_edge_litert"
     # The engine has no int16, and crashes at one scale for 32 weights.
     recipes = (None, "mixed_wi8_ai8", "dynamic_wi8", "static_wi8_ai8", "weights_wi4", "float16")
     runs_whole = True

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from keras_bert.accelerators.base import Accelerator, Coverage
+from keras_bert.accelerators.base import Coverage
 from keras_bert.export.rules.lite_graphs import builtin_number, read_graphs
 from keras_bert.export.sharing import read_model, write_model
-from plugins.accelerators.tools import INSTALLATION
+from plugins.accelerators.tools import ExtraAccelerator
 
 # Methods of `tflite::MicroMutableOpResolver` whose names do not follow from the names of operations.
 _METHODS = {"BATCH_MATMUL": "AddBatchMatMul", "CUMSUM": "AddCumSum", "ETHOS-U": "AddEthosU", "PADV2": "AddPadV2"}
@@ -55,10 +55,9 @@ alignas({alignment}) const unsigned char model[] = {{
 """
 
 
-class Microcontroller(Accelerator):
+class Microcontroller(ExtraAccelerator):
     """The base class of accelerators that LiteRT for Microcontrollers drives: files of integers, of one length."""
 
-    installation = INSTALLATION
     recipes = ("static_wi8_ai8",)
     suffixes = (".tflite", ".h", ".cc")
 

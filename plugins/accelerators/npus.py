@@ -11,8 +11,8 @@ import re
 from pathlib import Path
 from typing import ClassVar
 
-from keras_bert.accelerators.base import Accelerator, AcceleratorError, Coverage
-from plugins.accelerators.tools import INSTALLATION, count_operations, find_reason, package_folder, run_tool
+from keras_bert.accelerators.base import AcceleratorError, Coverage
+from plugins.accelerators.tools import ExtraAccelerator, count_operations, find_reason, package_folder, run_tool
 
 _PARTS = re.compile(r"Partitioned subgraph<0>, selected (\d+) ops, from a total of (\d+) ops. resulted in (\d+) part")
 _NOT_LOADED = re.compile(
@@ -20,10 +20,8 @@ _NOT_LOADED = re.compile(
 )
 
 
-class Npu(Accelerator):
+class Npu(ExtraAccelerator):
     """A chip of a maker, `MAKER/CHIP`; `chips` are those of LiteRT's `aot.vendors`, the newest last."""
-
-    installation = INSTALLATION
 
     maker: ClassVar[str]
     """The name of the maker in LiteRT's compiler."""

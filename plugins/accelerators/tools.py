@@ -15,15 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.accelerators.base import AcceleratorError, Rows
+from components.dsl.errors import install_command
+from keras_bert.accelerators.base import Accelerator, AcceleratorError, Rows
 
-INSTALLATION = "pip install keras-bert-edge[accelerators]"
 # A small student is compiled in seconds, BERT-base in a minute.
 SECONDS = 600.0
 # An engine that is simulated, or that computes on the processor, takes up to 4 s a row on a busy machine.
 _SECONDS_A_ROW = 10.0
 _RESULT = "result: "
 _ERROR = re.compile(r"^error|\berror:|exception|mismatch|INTERNAL|UNIMPLEMENTED|failed", re.IGNORECASE)
+
+
+class ExtraAccelerator(Accelerator):
+    """The base class of accelerators whose package the extra `accelerators` installs."""
+
+    @property
+    def installation(self) -> str:
+        return install_command("accelerators")
 
 
 def package_folder(package: str) -> Path:

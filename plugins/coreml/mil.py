@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import erf, expit, softmax
 
+from components.dsl.errors import install_command
+
 Array = np.ndarray[Any, Any]
 
 
@@ -127,7 +129,7 @@ def read_specification(file: Path) -> Any:
         with silenced():
             from coremltools.proto import Model_pb2
     except ImportError:
-        way_out = "pip install keras-bert-edge[accelerators]"
+        way_out = install_command("accelerators")
         raise ValueError(f"{file} can only be read with the Python package coremltools: {way_out}") from None
     try:
         return Model_pb2.Model.FromString(file.read_bytes())

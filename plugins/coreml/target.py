@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from components.dsl.errors import install_command
 from keras_bert.export.files import ExportedFile
 from keras_bert.export.inputs import ComparisonRows, ExportInputs
 from keras_bert.export.targets.base import ExportTarget, ModelTraits
@@ -63,10 +64,8 @@ class CoreML(ExportTarget):
 
     def find_obstacle(self, traits: ModelTraits) -> str | None:
         if importlib.util.find_spec("coremltools") is None:
-            return (
-                "it needs the Python package coremltools, which is not installed: "
-                "pip install keras-bert-edge[accelerators]"
-            )
+            command = install_command("accelerators")
+            return f"it needs the Python package coremltools, which is not installed: {command}"
         return None
 
     @property

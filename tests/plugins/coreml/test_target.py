@@ -2,12 +2,13 @@
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from components.dsl.errors import InputError
+from components.dsl.errors import InputError, install_command
 from components.scoring.card_metadata import render_metadata
 from keras_bert.export.attachments import read_attachments
 from keras_bert.export.bundle import load_exported
@@ -30,8 +31,9 @@ def pretend(monkeypatch, *, installed):
 
 def test_needs_its_library(tmp_path, monkeypatch):
     pretend(monkeypatch, installed=False)
-    missing = r"'coreml' here: it needs the Python package coremltools, .*: pip install keras-bert-edge\[accelerators\]"
-    with pytest.raises(InputError, match=f"^export.runtimes must leave out {missing}$"):
+    missing = "'coreml' here: it needs the Python package coremltools, which is not installed: "
+    message = f"export.runtimes must leave out {missing}{install_command('accelerators')}"
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         load(tmp_path, CHECKPOINT + EXAMPLES + EXPORT)
     with pytest.raises(InputError, match=r"^model\.mlpackage cannot be read: it needs the Python package coremltools"):
         read_description(Path(COREML_FOLDER))
