@@ -40,6 +40,7 @@ def distill(
             loss of the imitation does not fit the models.
     """
     from keras_bert.data.task_batches import RecordRows
+    from keras_bert.models.encoder import config_of
     from keras_bert.recipes.distill import distill_student, distillation_objective
     from keras_bert.recipes.students import make_student
     from keras_bert.recipes.texts import match_width
@@ -58,7 +59,9 @@ def distill(
         with table_errors("distillation"):
             objective = distillation_objective(teacher_task, task, rows, distillation)
         monitor = StepMonitor(examples, scored_after=count_tuning_rows(task, examples))
-        start = {"is_copied": copied > 0, "is_trained": is_trained}
+        # The blocks of a general student may have a width of their own, which the teacher's head does not fit.
+        fits = copied > 0 and config_of(task.model).hidden_size == config_of(teacher_task.model).hidden_size
+        start = {"is_copied": fits, "is_trained": is_trained}
         history = distill_student(teacher_task, task, objective, rows, distillation, monitor, **start)
         task = shape.finish(task)
     if space := examples.features().get("space"):  # of texts with a teacher's vectors

@@ -53,16 +53,21 @@ def fine_tune(
     """
     from keras_bert.data.task_batches import RecordRows
     from keras_bert.recipes.fit import fit_task, start_new_head
+    from keras_bert.training.new_head import draw_head
 
     description, rows = examples.features(), RecordRows(examples.path)
     weights = find_class_weights(description, description["settings"].get("labels", []), fine_tuning.class_weights)
     with reproducible_scope(fine_tuning.seed):
         task = build_task(read_model(pretrained), description, new_head)
         with input_errors("fine_tuning: "):
-            head = start_new_head(task, rows, fine_tuning, weights)
+            head = start = start_new_head(task, rows, fine_tuning, weights)
         trained = apply_adaptation(task, adaptation)
+        if head is not None and adaptation is not None and adaptation.kind == "prompt":
+            # A random prompt changes the vectors that the head was fitted to.
+            draw_head(task, fine_tuning.seed)
+            start = start_new_head(task, rows, fine_tuning, weights)
         monitor = StepMonitor(examples, fine_tuning.validations, scored_after=count_tuning_rows(task, examples))
-        history = fit_task(task, head, rows, fine_tuning, monitor, class_weights=weights, distillation=distillation)
+        history = fit_task(task, start, rows, fine_tuning, monitor, class_weights=weights, distillation=distillation)
     tune_task(task, examples)
     if task.adapter is not None and task.adapter.merges:
         task.save_adapter(model.file(ADAPTER_FOLDER))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from components.artifacts.standard import Model, TaskExamples
 from components.examples.row_schema import SCHEMA_FILE, RowSchema
-from components.training.model_folder import HISTORY_FILE
+from components.training.model_folder import FROZEN_HEAD_FILE, HISTORY_FILE
 
 # The share by which the mean loss of the last quarter of a training may be below that of the quarter before. All limits
 # are our choice: only models that were refused are looked at.
@@ -24,7 +24,9 @@ def find_causes(examples: TaskExamples, model: Model) -> list[str]:
     schema = RowSchema.parse(examples.read_json(SCHEMA_FILE), SCHEMA_FILE)
     causes = schema.describe_truncation(description.get("truncated_share", {}).get("train", 0.0))
     history = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.is_file() else []
-    causes += _judge_training([entry for entry in history if "loss" in entry], len(schema.labels))
+    # A fitted head has learnt all labels before the first step.
+    new_labels = 0 if model.file(FROZEN_HEAD_FILE).is_file() else len(schema.labels)
+    causes += _judge_training([entry for entry in history if "loss" in entry], new_labels)
     if schema.tokens_per_word > _MOST_TOKENS_A_WORD:
         words = f"{schema.tokens_per_word:.2f} tokens a word"
         causes.append(f"the vocabulary needs {words}; choose a checkpoint of the texts' language")

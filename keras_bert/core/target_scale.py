@@ -27,5 +27,7 @@ class TargetScale(NamedTuple):
         """The scale on which the targets have mean 0 and standard deviation 1; deviation 1 where all are equal."""
         # Rounded to float32, as in the head's weights, so that a saved scale is equal to this one.
         values = np.asarray(list(targets), "float64")
-        mean, deviation = (float(np.float32(value)) for value in (values.mean(), values.std()))
+        # The mean of equal numbers is rounded, and their deviation from it is not 0.
+        exact = values.std() if np.ptp(values) else 0.0
+        mean, deviation = (float(np.float32(value)) for value in (values.mean(), exact))
         return cls(mean, deviation if deviation > 0 else 1.0)

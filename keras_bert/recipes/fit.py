@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from keras_bert.compress.quantization_parameters import quantized_activations
+from keras_bert.core.checks import check
 from keras_bert.objectives.base import Objective
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.compression import Distillation
@@ -20,7 +21,13 @@ from keras_bert.training.trainer import validation_rows
 def start_new_head(
     task: Task, rows: BatchedRows, settings: FineTuningSettings, class_weights: Sequence[float] | None = None
 ) -> FittedHead | None:
-    """Draws a new head by the seed and starts it, see `keras_bert.training.new_head.fit_head`; a trained head stays."""
+    """Draws a new head by the seed and starts it, see `keras_bert.training.new_head.fit_head`; a trained head stays.
+
+    Raises ValueError for `fitted` where the task has no linear head, or too few rows.
+    """
+    can_fit = task.link is not None or settings.start_head != "fitted"
+    rule = f"be 'auto' or 'random' for {task.name}, whose head is no linear model of one vector"
+    check("fit", "start_head", can_fit, rule, settings.start_head)
     if not has_drawn_head(task):
         task.drawn_weights = {}
         return None

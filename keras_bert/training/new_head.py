@@ -126,8 +126,6 @@ def fit_head(
         ValueError: there are too few rows for `fitted`.
     """
     link = task.link
-    rule = f"be 'auto' or 'random' for {task.name}, whose head is no linear model of one vector"
-    check("fit", "start_head", link is not None or how != "fitted", rule, how)
     if how == "random" or link is None:
         return None
     begin, head = time.monotonic(), task.model.layers[-1]
@@ -219,9 +217,12 @@ def _fit_with_penalty(
             for (learnt, _), model in zip(parts, models, strict=True)
         ]
         loss = float(np.mean([rest.loss(model, link) for (_, rest), model in zip(parts, models, strict=True)]))
-        if loss >= best:
+        if loss < best:
+            best, chosen = loss, share
+        # Labels in directions of little variance are learnt last: a first rise may come before any gain.
+        elif copied is not None or best < (1 - _LEAST_GAIN) * first_loss:
             break
-        best, chosen, share = loss, share, share / _RATIO
+        share /= _RATIO
     model = fit_linear(*_smoothed(rows, link), chosen * unit, link, models[0])
     return model, best, first_loss
 
@@ -279,3 +280,5 @@ def draw_head(task: Task, seed: int) -> None:
     for weight in task.model.weights:
         if weight.path in task.drawn_weights:
             weight.assign(task.drawn_weights[weight.path])
+        elif weight.path.endswith("/bias") and f"{weight.path[:-4]}kernel" in task.drawn_weights:
+            weight.assign(np.zeros(weight.shape))  # a fit that failed may have left the labels' frequencies

@@ -88,6 +88,12 @@ def _check_labels(settings: Settings, task: str, labels: Sequence[str]) -> None:
         choose_metric(settings.evaluation.metric, TASK_SCORING[task], labels)
     with prefixed_errors("fine_tuning."):
         check_class_weights(task, labels, settings.fine_tuning.class_weights)
+        if settings.fine_tuning.start_head == "fitted":
+            from keras_bert.tasks.registry import TASKS
+
+            if TASKS[task].link is None:
+                rule = f"be 'auto' or 'random' for {task}, whose head is no linear model of one vector"
+                raise InputError(f"start_head must {rule}, got 'fitted'")
 
 
 def _check_slice_columns(settings: Settings, splits: Mapping[str, Sequence[Any]]) -> None:

@@ -75,6 +75,9 @@ class FewShotCapability(Capability[FewShot]):
         if settings.adaptation is not None:
             rule = "be left out with [few_shot], whose head is fitted to the weights of the encoder itself"
             raise InputError(f"adaptation must {rule}")
+        if (start_head := settings.fine_tuning.start_head) != "auto":
+            rule = "be left out with [few_shot], which always fits the head"
+            raise InputError(f"fine_tuning.start_head must {rule}, got {start_head!r}")
         for name in ("examples", "unlabelled"):
             if getattr(getattr(settings, name), "has_teacher_answers", False):
                 rule = "be left out with [few_shot], whose head is fitted to labels alone"

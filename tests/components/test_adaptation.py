@@ -82,6 +82,16 @@ def test_what_fine_tuning_leaves(line, pretrained, tmp_path, kind):
     assert moved == (both if kind.kind == "lora" else set())
 
 
+def test_the_head_is_fitted_behind_a_prompt(line, pretrained, tmp_path, caplog):
+    """A prompt changes the vectors, and the row "frozen encoder" of the table has the head without it."""
+    caplog.set_level("INFO", "keras_bert")
+    model = tune(pretrained, line("classification"), tmp_path / "model", Prompt(tokens=3))
+    fitted = [record.getMessage() for record in caplog.records if "head fitted" in record.getMessage()]
+    assert len(fitted) == 2
+    assert fitted[0] != fitted[1]
+    assert model.file("frozen_head.npz").is_file()
+
+
 @pytest.mark.parametrize("kind", long_but(KINDS[2:3], KINDS[2:]), ids=NAMES[2:])
 def test_an_adapter_that_cannot_be_merged_goes_into_the_files(line, pretrained, tmp_path, kind):
     examples = line("classification").examples

@@ -204,6 +204,20 @@ def test_unsuited_shapes_and_imitations_are_refused_before_training(line, tmp_pa
     assert str(error.value) == message
 
 
+@pytest.mark.parametrize("imitation", [0.0, 1.0])
+def test_a_general_student_of_another_width_starts_with_a_fitted_head(line, tmp_path, imitation):
+    artifacts, shape = line("classification"), Student(hidden_size=8)
+    general, student = Model(tmp_path / "general"), Model(tmp_path / "student")
+    make_student(read_model(artifacts.pretrained), shape)[0].save(general.path)
+    general.seal({})
+    settings = table(DistillationSettings, TRAINING, steps=1, learning_rate=1e-9, hidden_states=imitation)
+    models = {"teacher": artifacts.teacher, "general_student": general, "student": student}
+    with tuning_job.eagerly():
+        distill.run(**models, examples=artifacts.examples, shape=shape, distillation=settings)
+    # A random head has no bias, and the step moves it by 1e-9.
+    assert np.abs(weights(read_model(student), "classifier")[1]).max() > 1e-3
+
+
 def test_a_narrow_student_imitates_what_stands_between_in_two_stages(line, tmp_path):
     artifacts, student = line("embedding"), Model(tmp_path / "student")
     names = ("hidden_states", "attentions", "relations", "cosine", "vectors", "similarities")

@@ -72,3 +72,9 @@ LEARNT = [{"step": 100.0 * entry, "loss": 0.3} for entry in range(1, 9)]
 def test_a_cause_has_a_figure_and_a_way_out(tmp_path, history, text, description, cause):
     examples, model = write_artifacts(tmp_path, history, text, **description)
     assert find_causes(examples, model) == ([] if cause is None else [cause])
+
+
+def test_a_fitted_head_needs_no_steps_to_learn_its_labels(tmp_path):
+    examples, model = write_artifacts(tmp_path, [{"step": 90.0, "loss": 3.0}])
+    model.file("frozen_head.npz").touch()
+    assert not find_causes(examples, model)

@@ -13,11 +13,12 @@ from keras_bert.core.losses import IGNORED
 from keras_bert.data.array_batches import ArrayRows
 from keras_bert.in_memory.fit import read_rows
 from keras_bert.tasks.classification import Classification
+from keras_bert.tasks.embedding import Embedding
 from keras_bert.tasks.multi_label import MultiLabelClassification
 from keras_bert.tasks.regression import Regression
 from keras_bert.tasks.token_classification import TokenClassification
 from keras_bert.training.linear_model import fit_linear
-from keras_bert.training.new_head import draw_head, fit_head, has_drawn_head
+from keras_bert.training.new_head import HeadRows, _fit_with_penalty, draw_head, fit_head, has_drawn_head
 from keras_bert.training.trainer import NonFiniteLossError
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
 
@@ -120,6 +121,16 @@ def test_a_head_that_stays_random_has_the_frequencies_but_of_more_than_two_class
     np.testing.assert_allclose(several.model.layers[-1].bias, expected, rtol=1e-5)
 
 
+def test_labels_in_directions_of_little_variance_are_found():
+    chance, size = np.random.default_rng(1), 1 / np.arange(1, 129)
+    vectors = chance.normal(size=(250, 128)) * size
+    scores = vectors[:, 20:25] / size[20:25] @ chance.normal(size=(5, 2)) * 2
+    labels = (scores + chance.gumbel(size=(250, 2))).argmax(axis=1)
+    rows = HeadRows(vectors, np.eye(2)[labels], np.ones((250, 1)))
+    _, loss, first_loss = _fit_with_penalty(rows, np.arange(250) % 5, "softmax", None)
+    assert loss < 0.85 * first_loss
+
+
 def test_few_rows_keep_the_random_head():
     task = classifier()
     assert fit(task, TEXTS[:9], LABELS[:9]) is None
@@ -129,6 +140,9 @@ def test_few_rows_keep_the_random_head():
         task.fit(TEXTS[:9], LABELS[:9], start_head="fitted", **QUICK)
     with pytest.raises(ValueError, match=r"^fit\.start_head must be one of \('auto', 'fitted', 'random'\), got 'zero'"):
         task.fit(TEXTS, LABELS, start_head="zero", **QUICK)
+    search = Embedding.build(make_encoder(), make_tokenizer(), max_length=8)
+    with pytest.raises(ValueError, match=r"^fit\.start_head must be 'auto' or 'random' for embedding, whose head"):
+        search.fit(TEXTS, TEXTS, list(CHANCE.uniform(size=60)), start_head="fitted", **QUICK)
 
 
 def test_several_labels_numbers_and_tags_start_likewise():
@@ -193,6 +207,14 @@ def test_after_an_error_a_new_head_is_as_before_and_starts_again():
     assert has_drawn_head(task)
     task.fit(TEXTS, LABELS, validation_split=0.5, start_head="random", learning_rate=1e-30, **QUICK)
     assert not has_drawn_head(task)
+
+
+def test_frequencies_of_labels_do_not_outlast_a_training_that_failed():
+    task, labels = classifier(), ["no"] * 45 + ["yes"] * 15
+    with pytest.raises(NonFiniteLossError):
+        task.fit(TEXTS, labels, validation_split=0.2, learning_rate=1e30, warmup=0, **{**QUICK, "epochs": 3})
+    draw_head(task, 0)
+    assert not task.model.layers[-1].bias.numpy().any()
 
 
 def test_a_student_keeps_the_head_of_its_teacher_unless_another_is_nearer():

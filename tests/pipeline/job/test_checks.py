@@ -59,6 +59,15 @@ def test_a_generator_beside_a_checkpoint(tmp_path):
         check_data(load(tmp_path, text, "generator.num_layers=5"))
 
 
+def test_only_a_linear_head_is_fitted(tmp_path):
+    write_data(tmp_path)
+    (tmp_path / "pairs.tsv").write_text("text\tother\tlabel\n" + "one\ta\t0\ntwo\tb\t1\n" * 10)
+    text = CHECKPOINT + "[examples]\ntrain = 'pairs.tsv'\ntask = 'embedding'\nsecond_text = 'other'\n"
+    line = refusal(tmp_path, text, "fine_tuning.start_head=fitted")
+    rule = "be 'auto' or 'random' for embedding, whose head is no linear model of one vector"
+    assert line == f"fine_tuning.start_head must {rule}, got 'fitted'"
+
+
 NAMED = "layer_map must name for each of the student's 1 layers one of the teacher's, 0 to {last}, got "
 PLACE = "teacher_layer must be from -{layers} to {last}, the teacher's layers, got "
 HEADS = "where the student has 4 heads and the teacher 2, got"

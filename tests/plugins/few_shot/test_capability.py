@@ -53,6 +53,10 @@ def test_rows_of_which_no_two_have_a_label_in_common_are_refused(folder):
         ),
         ("pooling=cls", "pooling must be 'mean' with [few_shot], got 'cls'"),
         (
+            "fine_tuning.start_head=random",
+            "fine_tuning.start_head must be left out with [few_shot], which always fits the head, got 'random'",
+        ),
+        (
             "adaptation.kind=lora",
             "adaptation must be left out with [few_shot], whose head is fitted to the weights of the encoder itself",
         ),
