@@ -76,7 +76,7 @@ def export_model(
             with integers alone, and `model_int8.onnx`, must agree to 95 %.
 
     Raises:
-        InputError: `export.dimension` is set for a task without vectors, or is not below their width; or an accelerator
+        InputError: `export.dimension` is set for a task without vectors, or is above their width; or an accelerator
             does not take the file.
         ParityError: the answers of a file differ from those of the model.
         LintError: a file breaks a rule of its format, see `keras_bert.export.rules`.
@@ -191,6 +191,9 @@ def _truncate(task: "Task", dimension: int | None) -> "Task":
         return task
     if not isinstance(task, Embedding):
         raise InputError(f"export.dimension is only allowed for embedding and retrieval, got it for {task.name}")
+    # An earlier version whose space the model is trained into may have been truncated already.
+    if dimension == task.model.output["embedding"].shape[-1]:
+        return task
     with table_errors("export"):
         return task.truncated(dimension)
 

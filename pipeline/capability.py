@@ -66,6 +66,10 @@ class Capability(Generic[T]):
     def check_rows(self, table: T, settings: Settings, splits: Mapping[str, Sequence[Any]]) -> None:
         """Raises InputError where the rows of the examples, or files that the settings name, do not suit the table."""
 
+    def vector_width(self, table: T, settings: Settings, width: int | None) -> int | None:
+        """The width of the vectors of a job whose tables of models say `width`; None if it is unknown."""
+        return width
+
     def count_texts(self, table: T, tuning: FineTuningSettings, rows: float) -> int | None:
         """The number of texts that pass through the training of a teacher on so many rows; None for the usual one."""
         return None

@@ -20,7 +20,7 @@ from components.sources.table import TableSource
 from components.sources.text import read_lines
 from components.training.tuning import check_class_weights
 from pipeline.capabilities import enabled_capabilities, kept_columns
-from pipeline.settings.contrast import check_dimensions
+from pipeline.settings.contrast import check_dimensions, vector_width
 from pipeline.settings.page import check_search_texts
 from pipeline.settings.schema import Settings
 
@@ -49,7 +49,10 @@ def check_examples(settings: Settings) -> list[str]:
     labels = task.labels(source, splits["train"])
     _check_labels(settings, source.task, labels)
     _check_slice_columns(settings, splits)
-    check_dimensions(settings)
+    width = vector_width(settings)
+    for capability, table in enabled_capabilities(settings):
+        width = capability.vector_width(table, settings, width)
+    check_dimensions(settings, width)
     if isinstance(source, RetrievalSource):
         task.check(splits)
     else:
@@ -78,7 +81,7 @@ def check_examples(settings: Settings) -> list[str]:
     shared = describe_shared_texts(complete or splits, task.key)
     described += describe_similar_labels(task.count_labels(splits["train"]) or {})
     few = describe_few_rows(labelled)
-    return [*source.describe(splits), *described, *shared, *few, *check_search_texts(settings, splits)]
+    return [*source.describe(splits), *described, *shared, *few, *check_search_texts(settings, splits, width)]
 
 
 def _check_labels(settings: Settings, task: str, labels: Sequence[str]) -> None:

@@ -41,13 +41,13 @@ def check_contrast(settings: Settings) -> None:
             raise InputError(f"contrast.across_micro_batches must {rule}")
 
 
-def check_dimensions(settings: Settings) -> None:
-    """Raises InputError where a vector would be truncated to no smaller width."""
-    width, dimension = vector_width(settings), settings.export.dimension
+def check_dimensions(settings: Settings, width: int | None) -> None:
+    """Raises InputError where a vector of this width, or of an unknown one, would be truncated to a larger one."""
+    dimension = settings.export.dimension
     if width is None:
         return
-    if dimension is not None and dimension >= width:
-        raise InputError(f"export.dimension must be below {width}, the width of a vector, got {dimension}")
+    if dimension is not None and dimension > width:
+        raise InputError(f"export.dimension must be at most {width}, the width of a vector, got {dimension}")
     if settings.contrast is not None:
         with table_errors("contrast"):
             settings.contrast.check_width(width)

@@ -8,7 +8,6 @@ from components.examples.registry import TASK_ROWS
 from components.examples.retrieval import SplitCorpus
 from components.sources.retrieval import RetrievalSource
 from components.sources.search_texts import read_search_texts
-from pipeline.settings.contrast import vector_width
 from pipeline.settings.schema import Settings
 
 
@@ -26,13 +25,16 @@ def check_page(settings: Settings) -> None:
         raise InputError(f"page must {rule}, got {list(settings.export.runtimes)}")
 
 
-def check_search_texts(settings: Settings, splits: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Reads the texts that the page searches; returns the size that they add to the page, in a line."""
+def check_search_texts(settings: Settings, splits: Mapping[str, Sequence[Any]], width: int | None) -> list[str]:
+    """Reads the texts that the page searches; returns the size that they add to the page, in a line.
+
+    `width` is that of the model's vectors, None if it is unknown.
+    """
     page = settings.page
     if page is None:
         return []
     rows = [] if page.path else [row for split in splits.values() for row in split]
-    width = settings.export.dimension or vector_width(settings)
+    width = settings.export.dimension or width
     texts, megabytes = read_search_texts(page, SplitCorpus.of(rows).passages, width or 0)
     vectors = f"with their vectors of {width} numbers" if width else "without their vectors"
     warning = f"everybody who gets index.html can read its {len(texts)} texts, which add {megabytes:.2f} MB {vectors}"

@@ -73,6 +73,20 @@ class TeacherCapability(Capability[VectorTeacher]):
         if table.texts:
             hold_out(table.source().read().texts)
 
+    def vector_width(self, table: VectorTeacher, settings: Settings, width: int | None) -> int | None:
+        """The width of the teacher's vectors, which those of the student have as well; read only where it is used."""
+        if settings.export.dimension is None and settings.page is None:
+            return width
+        if table.release is not None:
+            return table.release.width()
+        if table.has_vectors:
+            vectors = table.source().read().vectors
+            assert vectors is not None
+            return vectors.shape[1]
+        teacher = TeacherCheckpoint(table.path) if table.path else settings.checkpoint
+        assert teacher is not None
+        return teacher.size("hidden_size")
+
     def count_texts(self, table: VectorTeacher, tuning: FineTuningSettings, rows: float) -> int:
         """0, as the teacher is not trained."""
         return 0
@@ -85,16 +99,26 @@ class TeacherCapability(Capability[VectorTeacher]):
         self, table: VectorTeacher, settings: Settings, start: TuningInputs, rows: Handle[TaskExamples], task: str
     ) -> TuningInputs:
         """The start with the teacher's vectors of the texts."""
-        head = HeadSettings(settings.pooling, settings.contrast, settings.normalize)
-        node = adopt_model(pretrained=start.model, examples=rows, new_head=head, keeps_prompts=False)
-        first, teacher = append_name(node, "start", task).output(Model), None
+        head, teacher = HeadSettings(settings.pooling, settings.contrast, settings.normalize), None
         if table.path:
             imported = append_name(import_checkpoint(source=TeacherCheckpoint(table.path)), "teacher", task)
             node = adopt_model(pretrained=imported.output(Model), examples=rows)
             teacher = append_name(node, "teacher", task).output(Model)
         elif not (table.has_vectors or table.space):
-            node = adopt_model(pretrained=start.model, examples=rows, new_head=head)
+            is_fitted = settings.fitted_vocabulary is not None
+            # The vocabulary of the student is reduced, and not that of its teacher.
+            whole = start.model.node.inputs["pretrained"] if is_fitted else start.model
+            node = adopt_model(pretrained=whole, examples=rows, new_head=head)
             teacher = append_name(node, "teacher", task).output(Model)
+        node = adopt_model(
+            pretrained=start.model,
+            examples=rows,
+            new_head=head,
+            keeps_prompts=False,
+            teacher=teacher,
+            release=table.release,
+        )
+        first = append_name(node, "start", task).output(Model)
         source = table.source() if table.texts else None
         node = embed_texts(
             vocabulary=start.vocabulary,

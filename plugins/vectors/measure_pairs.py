@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from components.artifacts.evaluation import FurtherModels, FurtherRows, MeasuredModel, SeedScores
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.arrays import Array
@@ -32,17 +34,22 @@ class Sides(NamedTuple):
 
     Of pairs of an embedding, first texts are queries and second ones documents (rows, width). With pieces, the vectors
     of documents are those of all their texts.
+
+    Attributes:
+        is_normalized: whether the model gives its vectors the length 1.
     """
 
     queries: Array
     documents: Array
     function: SimilarityFunction
+    is_normalized: bool
 
 
 @component(
     libraries=(
         "ai-edge-litert",
         "keras",
+        "numpy",
         "onnx",
         "onnxruntime",
         "scipy",
@@ -177,22 +184,37 @@ def embed_sides(
         texts, seconds = split_texts(rows)
         vectors = task.predict(texts)
         documents = task.predict(seconds or []) if has_documents else vectors[:0]
-    return Sides(vectors, documents, task.similarity_function)
+    return Sides(vectors, documents, task.similarity_function, task.normalize)
 
 
 def answer_pairs(
     rows: Sequence[Any], queries: Sides, documents: Sides, pieces: Pieces | None = None, *, by_sentences: bool = False
 ) -> list[Any]:
-    """The rankings of rows by the similarity of vectors, or the similarities of pairs; the queries' model compares."""
+    """The rankings of rows by the similarity of vectors, or the similarities of pairs.
+
+    Vectors are compared as the model of the documents does it, as a search in its index would. A file with `[export]
+    dimension` has the first numbers of the vectors of its space: the vectors of the other side are cut to as many.
+    """
     from keras_bert.tasks.embedding import compare_vectors
 
+    width = min(queries.queries.shape[1], documents.documents.shape[1])
+    query_vectors = _truncate(queries.queries, width, is_normalized=queries.is_normalized)
+    vectors = _truncate(documents.documents, width, is_normalized=documents.is_normalized)
     if isinstance(rows[0], QueryRow):
-        vectors = documents.documents if pieces is None or by_sentences else documents.documents[pieces.starts]
+        vectors = vectors if pieces is None or by_sentences else vectors[pieces.starts]
 
         def compare(part: slice) -> Array:
-            similarities = compare_vectors(queries.queries[part], vectors, queries.function)
+            similarities = compare_vectors(query_vectors[part], vectors, documents.function)
             return pieces.pool(similarities) if pieces is not None and by_sentences else similarities
 
         return rank_rows(SplitCorpus.of(rows), compare)
-    pairs = zip(queries.queries, documents.documents, strict=True)
-    return [float(compare_vectors(one[None], other[None], queries.function)[0, 0]) for one, other in pairs]
+    pairs = zip(query_vectors, vectors, strict=True)
+    return [float(compare_vectors(one[None], other[None], documents.function)[0, 0]) for one, other in pairs]
+
+
+def _truncate(vectors: Array, width: int, *, is_normalized: bool) -> Array:
+    """The first numbers of vectors, with the length 1 again if the whole vectors had it, as `Embedding.truncated`."""
+    if vectors.shape[1] == width:
+        return vectors
+    kept = vectors[:, :width]
+    return kept / np.maximum(np.linalg.norm(kept, axis=1, keepdims=True), 1e-12) if is_normalized else kept

@@ -26,7 +26,7 @@ class Size:
         name: its name in the table of models and in the names of its steps.
         student: how it differs from the checkpoint, as `[student]`; `kind` may be that of a plug-in.
         distillation: the keys of `[distillation]` in which its training differs; a student of another kind than
-            `[student]` starts from the usual values of its kind.
+            `[student]` starts from the usual values of its kind, with the seed of `[distillation]`.
         min_shares: documents -> the least score of its queries on them, as a share of the teacher's score on its own:
             those of the `teacher`, of the job's `student`, or of a size by its name.
     """
@@ -44,7 +44,11 @@ class Size:
         """
         assert settings.student is not None
         is_same_kind = self.student.training == settings.student.training
-        usual = vars(settings.distillation) if is_same_kind else self.student.training
+        of_kind = {**self.student.training, "seed": settings.distillation.seed}
+        usual = vars(settings.distillation) if is_same_kind else of_kind
+        if "epochs" in self.distillation:
+            # `steps` of the job would take precedence over the epochs of the size.
+            usual = {**usual, "steps": None}
         unknown = sorted(self.distillation.keys() - {field.name for field in dataclasses.fields(DistillationSettings)})
         if unknown:
             raise InputError(f"teacher.sizes, {self.name}: distillation has no key {unknown[0]!r}")

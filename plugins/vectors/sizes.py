@@ -15,6 +15,7 @@ from keras_bert.options.compression import Distillation
 from keras_bert.options.tables import DistillationSettings
 from pipeline.nodes import append_name, append_seed, seeded
 from pipeline.settings import graphs
+from pipeline.settings.runtimes import check_models_of_runtimes
 from pipeline.settings.schema import Settings
 from plugins.vectors.settings import Size
 
@@ -58,13 +59,14 @@ def check_sizes(sizes: Sequence[Size], settings: Settings) -> None:
 
 
 def check_shapes_of_sizes(sizes: Sequence[Size], settings: Settings) -> None:
-    """Raises InputError if the checkpoint has no such layers or widths, as for the job's `[student]`."""
+    """Raises InputError if the checkpoint has no such layers or widths, or a runtime does not take the files."""
     for size in sizes:
         job = settings.model_copy(update={"student": size.student, "distillation": size.training(settings)})
         with prefixed_errors(f"teacher.sizes, {size.name}: "):
             graphs.check_shapes(job)
             graphs.check_sizes(job)
             graphs.check_float_layers(job)
+            check_models_of_runtimes(job)
 
 
 def export_sizes(

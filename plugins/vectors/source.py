@@ -76,6 +76,10 @@ class Release(PushedVersion):
         with errors_of_checkpoint(Path(self.path)):
             return load_exported(self.fetch(), num_threads=usable_processors())
 
+    def width(self) -> int:
+        """The width of its vectors."""
+        return int(self.load().model.output["embedding"].shape[-1])
+
 
 @validated_dataclass(kw_only=False)
 class VectorTexts:

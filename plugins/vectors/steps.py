@@ -38,30 +38,53 @@ def adopt_model(
     pretrained: Input[Model],
     examples: Input[TaskExamples],
     model: Output[Model],
-    new_head: HeadSettings | None = None,
+    new_head: HeadSettings = HeadSettings(),
     keeps_prompts: bool = True,
+    teacher: Input[Model] | None = None,
+    release: Release | None = None,
 ) -> None:
     """A model of vectors as it is, with the task and the maximum length of the examples.
 
-    It keeps its own prompts, as a teacher does, or else gets those of the examples.
+    Args:
+        pretrained: the model of vectors.
+        examples: the rows.
+        model: the model with the task of the rows.
+        new_head: the settings of the job that replace those of the model.
+        keeps_prompts: whether it keeps its own prompts and truncates its vectors as before, as a teacher does. Else it
+            gets the prompts of the examples, and whole vectors, which a student maps to those of its teacher.
+        teacher: for the start of a student, the model that it learns from: vectors are compared as the teacher compares
+            them. If the comparison depends on their lengths, they are normalized as the teacher's are, too.
+        release: instead of it, a version that was pushed.
 
     Raises:
         InputError: it is no model of vectors, or it has fewer positions than the rows.
     """
+    from keras_bert.core.folders import TASK_FILE
     from keras_bert.tasks.embedding import Embedding
+    from keras_bert.tasks.registry import read_settings
 
     initial, description = read_model(pretrained), examples.features()
     # Vectors of vocabulary entries or of tokens would be replaced by means that nobody trained.
     if not isinstance(initial, Embedding) or not initial.needs_pooling:
         rule = "be a model of vectors, such as one of sentence-transformers or a saved embedding or retrieval"
         raise InputError(f"teacher.path must {rule}, got one for {initial.name}")
-    prompts = {name: prompt for name, prompt in vars(initial.prompts).items() if prompt and keeps_prompts}
-    settings = {**description["settings"], **({"prompts": prompts} if prompts else {})}
+    settings = dict(description["settings"])
+    if keeps_prompts:
+        settings["prompts"] = vars(initial.prompts)
+    function, normalize = initial.similarity_function, new_head.normalize
+    folder = release.fetch() if release is not None else None if teacher is None else teacher.path
+    if folder is not None:
+        imitated = read_settings(folder / TASK_FILE)[1]
+        function = imitated.get("similarity_function", "cosine")
+        if normalize is None and function != "cosine":
+            normalize = imitated.get("normalize")
     task = build_task(
         initial,
         {**description, "settings": settings},
-        new_head or HeadSettings(),
-        similarity_function=initial.similarity_function,
+        new_head,
+        similarity_function=function,
+        normalize=normalize,
+        dimension=initial.head().get("dimension") if keeps_prompts else None,
     )
     write_model(model, task, [{"step": 0}], "float32")
 

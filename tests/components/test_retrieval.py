@@ -193,8 +193,8 @@ def test_files_of_truncated_vectors(line, tmp_path):
         if name == "model.onnx":
             expected = truncate(line.load("quantized").predict(["cow hen", "oak"]))
             np.testing.assert_allclose(vectors, expected, atol=1e-4)
-    wide = {"edge": EdgeModel(tmp_path / "wide"), "export": Export(dimension=16)}
-    with pytest.raises(InputError, match=r"^export\.dimension must be from 1 to 15, got 16$"):
+    wide = {"edge": EdgeModel(tmp_path / "wide"), "export": Export(dimension=17)}
+    with pytest.raises(InputError, match=r"^export\.dimension must be from 1 to 15, got 17$"):
         export_model.run(model=line.quantized, examples=line.examples, **wide)
 
 

@@ -29,14 +29,14 @@ def test_a_job_of_pairs_and_one_of_triplets_pass(folder):
     ("override", "message"),
     [
         ("contrast.dimensions=[16, 32]", "contrast.dimensions must be below 32, the width of a vector, got [16, 32]"),
-        ("export.dimension=32", "export.dimension must be below 32, the width of a vector, got 32"),
+        ("export.dimension=33", "export.dimension must be at most 32, the width of a vector, got 33"),
     ],
 )
-def test_a_truncated_vector_is_shorter(folder, override, message):
+def test_a_truncated_vector_is_not_longer(folder, override, message):
     assert refusal(folder, CHECKPOINT + QUERIES, override) == message
-    narrow = override.replace("32", "24")
+    narrow = override.replace("32", "24").replace("33", "24")
     check_data(load(folder, CHECKPOINT + QUERIES, narrow))
-    with pytest.raises(InputError, match="must be below 16, the width of a vector"):
+    with pytest.raises(InputError, match="must be (below|at most) 16, the width of a vector"):
         check_data(load(folder, CHECKPOINT + QUERIES, narrow, "student.num_layers=1", "student.hidden_size=16"))
 
 

@@ -11,10 +11,12 @@ from components.dsl.errors import InputError
 from components.evaluate import evaluate
 from components.examples.registry import read_rows
 from components.examples.retrieval import SplitCorpus
+from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
 from keras_bert.metrics.retrieval import rank_scores, retrieval_scores
+from keras_bert.tasks.embedding import Embedding
 from plugins.vectors import pieces
-from plugins.vectors.measure_pairs import measure_pairs
+from plugins.vectors.measure_pairs import answer_pairs, embed_sides, measure_pairs
 from plugins.vectors.source import Release
 from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts
 from tests.components import tuning_job
@@ -68,6 +70,72 @@ def test_row_has_the_scores_of_a_search_with_the_vectors_of_both_models(models, 
         ranks = [rank_scores(*row) for row in zip(similarities, corpus.relevant, strict=True)]
         for name, score in retrieval_scores(ranks).items():
             assert table[ROW].metrics[name].seeds[seed] == pytest.approx(score)
+
+
+def export(task, folder, kind=None):
+    """The file of a task and its settings in a folder, as the folder of a version or as an artifact."""
+    folder.mkdir(parents=True)
+    with tuning_job.eagerly():
+        task.export(folder / "model.onnx")
+    task.save_settings(folder)
+    if kind is None:
+        return folder
+    artifact = kind(folder)
+    artifact.seal({})
+    return artifact
+
+
+def test_truncated_files_search_the_first_numbers_of_the_documents(models, tmp_path):
+    """The widths of the vectors differed, and the step stopped after all trainings."""
+    teacher, edge = (
+        read_model(models["teacher"]),
+        export(read_model(models["teacher"]).truncated(4), tmp_path / "e", EdgeModel),
+    )
+    row = "onnx float32, on the teacher's documents"
+    given = {"edges": [edge], "sizes": [edge], "names": ("tiny",)}
+    further = FurtherModels(tmp_path / "further")
+    with tuning_job.eagerly():
+        measure_pairs.run(
+            examples=models["examples"],
+            teacher=models["teacher"],
+            students=[models["teacher"]],
+            further=further,
+            **given,
+        )
+        table = further.read().models
+        whole = teacher.truncated(4)
+        rows = read_rows(models["examples"], "test")
+        expected = score(models, rows, embed_sides(whole, rows))
+    assert "teacher, on the documents of tiny" in table
+    for name in (row, "teacher, on the documents of tiny", "tiny"):
+        assert {metric: scores.mean for metric, scores in table[name].metrics.items()} == pytest.approx(
+            expected, abs=1e-5
+        )
+
+
+def score(models, rows, sides):
+    scoring = TASK_SCORING[models["examples"].features()["task"]]
+    return scoring.score(rows, answer_pairs(rows, sides, sides), ()).metrics
+
+
+@pytest.mark.parametrize("function", ["cosine", "dot"])
+def test_the_model_of_the_documents_compares_vectors(models, function):
+    """The model of the queries did: a dot product of a query with documents of other lengths has another order."""
+    teacher, rows = read_model(models["teacher"]), read_rows(models["examples"], "test")
+    of_documents, of_queries = (
+        Embedding.build(teacher.encoder, teacher.tokenizer, max_length=16, normalize=False, similarity_function=name)
+        for name in (function, "manhattan")
+    )
+    with tuning_job.eagerly():
+        documents, queries = embed_sides(of_documents, rows), embed_sides(of_queries, rows)
+    assert answer_pairs(rows, queries, documents) == answer_pairs(rows, documents, documents)
+    # The first numbers of normalized vectors have the length 1 again, and other ones do not.
+    for normalize in (True, False):
+        short, long = (documents._replace(is_normalized=normalize, queries=v) for v in (documents.queries[:, :4],) * 2)
+        cut = documents.documents[:, :4]
+        cut = cut / np.linalg.norm(cut, axis=1, keepdims=True) if normalize else cut
+        expected = answer_pairs(rows, short, long._replace(documents=cut))
+        assert answer_pairs(rows, short, long) == expected
 
 
 def test_a_release_is_a_teacher_with_a_row_of_its_own(models, tmp_path):

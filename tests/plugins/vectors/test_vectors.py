@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import keras_bert
-from components.artifacts.standard import Model, Vocabulary
+from components.artifacts.standard import Model, TaskExamples, Vocabulary
 from components.distill import distill
 from components.dsl.errors import InputError
 from components.examples.registry import read_rows
@@ -18,6 +18,7 @@ from components.prune import prune
 from components.quantize import quantize
 from components.sources.retrieval import QueryRow
 from components.training.model_folder import read_model
+from components.training.tuning import HeadSettings
 from keras_bert.compress.quantization_parameters import read_quantization
 from keras_bert.core.validation import read_json
 from keras_bert.data.task_batches import task_batches
@@ -27,12 +28,14 @@ from keras_bert.options.training import Training
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tasks.registry import TASKS
 from pipeline.chains import Chain
+from pipeline.job.examples import check_examples
 from pipeline.job.files import make_settings
 from pipeline.pipelines import build_pipeline, wire_start
 from plugins.search.student_steps import wire_students
 from plugins.vectors import steps
 from plugins.vectors.capability import TeacherCapability
 from plugins.vectors.settings import VectorTeacher
+from plugins.vectors.source import Release
 from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts, spread_sentences
 from tests.components import tuning_job
 from tests.components.tuning_job import QUANTIZATION, WORDS, table
@@ -313,6 +316,14 @@ def test_job_trains_no_teacher_and_computes_vectors_once_for_all_seeds(job, tmp_
         Chain(settings, *wire_start(settings), 0).model()
 
 
+def test_a_reduced_vocabulary_is_that_of_the_student_alone(job, tmp_path):
+    """The teacher had it as well, and so other vectors than the checkpoint."""
+    nodes = {node.name: node for node in build_pipeline(make_settings({**job, "fitted_vocabulary": {}}), tmp_path).nodes}
+    assert nodes["adopt_model-teacher"].inputs["pretrained"].node.name == "import_checkpoint"
+    assert nodes["adopt_model-start"].inputs["pretrained"].node.name == "fit_vocabulary"
+    assert nodes["embed_texts"].inputs["vocabulary"].node.name == "fit_vocabulary"
+
+
 SIZES = [
     {"name": "one", "student": {"layers": [0]}, "min_shares": {"teacher": 0.9}},
     {"name": "table", "student": {"kind": "static"}, "distillation": {"epochs": 3.0}, "min_shares": {"one": 0.5}},
@@ -333,6 +344,20 @@ def test_sizes_learn_the_same_vectors_with_the_usual_training_of_their_kind(job,
     assert [handle.node.name for handle in measured.inputs["sizes"]] == names
     limits = {"student": {"teacher": 0.0}, "one": {"teacher": 0.9}, "table": {"one": 0.5}}
     assert (measured.values["names"], measured.values["limits"]) == (("one", "table"), limits)
+
+
+def test_a_size_has_its_own_epochs_and_the_seed_of_the_job(job, tmp_path):
+    sizes = [
+        {"name": "one", "student": {"layers": [0]}, "distillation": {"epochs": 1.0}},
+        {"name": "two", "student": {"layers": [0]}},
+        {"name": "table", "student": {"kind": "static"}},
+    ]
+    tables = {**job, "distillation": {"steps": 3500, "seed": 7}, "teacher": {**job["teacher"], "sizes": sizes}}
+    nodes = {node.name: node for node in build_pipeline(make_settings(tables), tmp_path).nodes}
+    one, two, table = (nodes[f"distill-{size['name']}"].values["distillation"] for size in sizes)
+    assert (one.steps, one.epochs) == (None, 1.0)
+    assert (two.steps, table.steps) == (3500, None)
+    assert [one.seed, two.seed, table.seed] == [7, 7, 7]
 
 
 @pytest.mark.parametrize(
@@ -421,27 +446,125 @@ def test_one_text_and_a_search_for_a_student_are_refused_before_any_step(job, tm
             {"quantization": {"float_layers": ["block_1/attention/query"]}, "student": {"layers": [0, 1]}},
             "teacher.sizes, one: quantization.float_layers must name blocks of the model that is rounded, 0 to 0",
         ),
+        (
+            {"layers": [1]},
+            {"export": {"runtimes": ["tflite", "static_c"]}, "student": {"kind": "static"}},
+            "teacher.sizes, one: export.runtimes must leave out 'static_c' here: only static models have such a file",
+        ),
     ],
 )
 def test_sizes_that_the_checkpoint_does_not_have_are_refused_before_any_step(job, tmp_path, student, more, message):
-    write_checkpoint(tmp_path, num_hidden_layers=2, num_attention_heads=2)
+    write_checkpoint(tmp_path, num_hidden_layers=2, num_attention_heads=2, type_vocab_size=2)
     teacher = {**job["teacher"], "sizes": [{"name": "one", "student": student}]}
     settings = make_settings({**job, **more, "checkpoint": {"path": str(tmp_path / "bert")}, "teacher": teacher})
     with pytest.raises(InputError, match=re.escape(message)):
         TeacherCapability().check_rows(settings.teacher, settings, {})
 
 
-@pytest.mark.parametrize(("keeps_prompts", "prompt"), [(True, "cow "), (False, "")])
-def test_a_student_gets_the_prompts_of_the_job_and_a_teacher_keeps_its_own(start, tmp_path, keeps_prompts, prompt):
-    task = read_model(start["teacher"])
-    prompted = Embedding.build(
-        task.encoder, task.tokenizer, max_length=16, prompts={"query": "cow ", "passage": "cow "}
+def save_model(folder, task):
+    """The task as an artifact."""
+    task.save(folder)
+    model = Model(folder)
+    model.seal({})
+    return model
+
+
+@pytest.mark.parametrize(("own", "of_job"), [("cow ", ""), ("", "hen "), ("cow ", "hen ")])
+def test_a_student_gets_the_prompts_of_the_job_and_a_teacher_keeps_its_own(start, tmp_path, monkeypatch, own, of_job):
+    """A teacher without prompts had those of the job."""
+    task, features = read_model(start["teacher"]), start["examples"].features()
+    prompts = {"query": own, "passage": own}
+    source = save_model(
+        tmp_path / "prompted", Embedding.build(task.encoder, task.tokenizer, max_length=16, prompts=prompts)
     )
-    prompted.save(tmp_path / "prompted")
-    source, adopted = Model(tmp_path / "prompted"), Model(tmp_path / "adopted")
-    source.seal({})
-    adopt_model.run(pretrained=source, examples=start["examples"], model=adopted, keeps_prompts=keeps_prompts)
-    assert read_model(adopted).prompts.passage == prompt
+    content = {**features, "settings": {**features["settings"], "prompts": {"query": of_job, "passage": of_job}}}
+    monkeypatch.setattr(TaskExamples, "features", lambda examples: content)
+    for keeps_prompts, prompt in ((True, own), (False, of_job)):
+        adopted = Model(tmp_path / f"adopted-{keeps_prompts}")
+        adopt_model.run(pretrained=source, examples=start["examples"], model=adopted, keeps_prompts=keeps_prompts)
+        assert read_model(adopted).prompts.passage == prompt
+
+
+def test_a_student_compares_vectors_as_its_teacher_does(start, tmp_path):
+    """It compared them as the checkpoint does, which is another model where `teacher.path` or `space` is set."""
+    task = read_model(start["teacher"])
+    other = Embedding.build(
+        task.encoder, task.tokenizer, max_length=16, normalize=False, similarity_function="euclidean"
+    )
+    teacher, folder = save_model(tmp_path / "euclidean", other), tmp_path / "pushed/search/3"
+    with tuning_job.eagerly():
+        folder.mkdir(parents=True)
+        other.export(folder / "model.onnx")
+        other.save_settings(folder)
+        given = {"pretrained": start["teacher"], "examples": start["examples"], "keeps_prompts": False}
+        for name, head, imitated, expected in (
+            ("alone", HeadSettings(), {}, ("cosine", True)),
+            ("model", HeadSettings(), {"teacher": teacher}, ("euclidean", False)),
+            ("release", HeadSettings(), {"release": Release(str(folder))}, ("euclidean", False)),
+            ("chosen", HeadSettings(normalize=True), {"teacher": teacher}, ("euclidean", True)),
+        ):
+            adopt_model.run(**given, model=Model(tmp_path / name), new_head=head, **imitated)
+            made = read_model(Model(tmp_path / name))
+            assert (made.similarity_function, made.normalize) == expected, name
+
+
+def test_a_truncated_teacher_stays_truncated_and_its_student_has_its_width(start, tmp_path):
+    """The teacher had all numbers, with the identifier of the space of the truncated vectors."""
+    task = read_model(start["teacher"])
+    source, adopted, begin = (
+        save_model(tmp_path / "truncated", task.truncated(8)),
+        *map(Model, (tmp_path / "t", tmp_path / "s")),
+    )
+    taught, student = TaughtVectors(tmp_path / "taught"), Model(tmp_path / "student")
+    with tuning_job.eagerly():
+        adopt_model.run(pretrained=source, examples=start["examples"], model=adopted)
+        adopt_model.run(pretrained=source, examples=start["examples"], model=begin, keeps_prompts=False)
+        teacher = read_model(adopted)
+        np.testing.assert_allclose(teacher.predict(LINES), read_model(source).predict(LINES), atol=1e-6)
+        embed_texts.run(**{**start, "teacher": adopted}, taught=taught)
+        settings = table(DistillationSettings, TRAINING, steps=1)
+        distill.run(
+            teacher=begin, examples=taught, student=student, shape=Student(layers=(0,)), distillation=settings
+        )
+        made = read_model(student)
+        assert made.predict(LINES[:2]).shape == (2, 8)
+        assert made.space == teacher.space == task.space
+
+
+@pytest.mark.parametrize(
+    ("change", "width"),
+    [
+        ({}, 16),
+        ({"vectors": "v"}, 5),
+        ({"space": "pushed/search/3"}, 8),
+        ({"path": "bert"}, 16),
+    ],
+)
+def test_truncated_files_have_a_width_below_that_of_the_teachers_vectors(job, tmp_path, change, width):
+    """The widths of `[student]` were compared, which are not those of its vectors with `[teacher]`."""
+    write_checkpoint(tmp_path, num_hidden_layers=2, num_attention_heads=2, hidden_size=16)
+    rows = [{"text": text, "v": [1.0, 2.0, 3.0, 4.0, 5.0]} for text in LINES]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    if "space" in change:
+        folder, task = tmp_path / change["space"], read_model(Model(tmp_path / "model")).truncated(8)
+        folder.mkdir(parents=True)
+        with tuning_job.eagerly():
+            task.export(folder / "model.onnx")
+        task.save_settings(folder)
+    texts = "rows.jsonl" if "vectors" in change else "texts.txt"
+    paths = {name: value if name == "vectors" else str(tmp_path / value) for name, value in change.items()}
+    tables = {
+        **job,
+        "checkpoint": {"path": str(tmp_path / "bert")},
+        "student": {"hidden_size": 4},
+        "teacher": {"texts": str(tmp_path / texts), **paths},
+    }
+    check_examples(make_settings({**tables, "export": {"dimension": width}}))
+    message = f"export.dimension must be at most {width}, the width of a vector, got {width + 1}"
+    with pytest.raises(InputError, match=message):
+        check_examples(make_settings({**tables, "export": {"dimension": width + 1}}))
+    tables["page"] = {"path": str(tmp_path / "texts.txt")}
+    assert f"vectors of {width} numbers" in check_examples(make_settings(tables))[-1]
 
 
 def test_a_teacher_without_finite_vectors_is_refused(start, tmp_path):
