@@ -37,14 +37,7 @@ from keras_bert.core.config import EncoderShape
 from keras_bert.options.pretraining import PretrainingRows
 from keras_bert.options.training import Training
 from pipeline.capabilities import enabled_capabilities, kept_columns
-from pipeline.chains import (
-    Chain,
-    enabled_stages,
-    learns_from_column,
-    wire_chains,
-    wire_fine_tuning,
-    with_student,
-)
+from pipeline.chains import Chain, enabled_stages, learns_from_column, wire_chains, wire_fine_tuning, with_student
 from pipeline.nodes import TuningInputs, append_name
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.settings.changes import list_changes
@@ -177,10 +170,7 @@ def wire_start(settings: Settings) -> tuple[TuningInputs, Handle[TaskExamples]]:
 
 
 def ingest_rows(
-    settings: Settings,
-    rows: Handle[LabelledRows],
-    vocabulary: Handle[Vocabulary],
-    corpus: Handle[Corpus] | None = None,
+    settings: Settings, rows: Handle[LabelledRows], vocabulary: Handle[Vocabulary], corpus: Handle[Corpus] | None = None
 ) -> Node:
     """The step that tokenizes a job's examples with a vocabulary."""
     # The built-in rows come from the same files as the built-in corpus. Their splits are made of whole files, so the

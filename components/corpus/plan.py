@@ -15,14 +15,7 @@ from components.corpus.cleaning import EXACT_DUPLICATE, NEAR_DUPLICATE, REASONS
 from components.corpus.clusters import link_to_first
 from components.corpus.index import IndexRows, Ints
 from components.corpus.links import Links, resolve_links
-from components.corpus.partitions import (
-    NOBODY,
-    Partition,
-    PartitionTables,
-    as_number,
-    partition_of,
-    split_number,
-)
+from components.corpus.partitions import NOBODY, Partition, PartitionTables, as_number, partition_of, split_number
 
 # Later steps read a whole shard as their unit of work. `_MANY_SHARDS` are enough for many cores. In a larger corpus
 # shards grow instead, up to `_GROWTH` times, which still fits in memory.

@@ -1,6 +1,5 @@
 """Pushed versions in object storage: numbers are claimed, files uploaded, and a marker written last."""
 
-import contextlib
 import hashlib
 import json
 import shutil
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from components.dsl.artifact import holds_files, list_files
+from components.dsl.locks import folder_locked
 from components.objects.store import ObjectStore
 
 MARKER = ".complete.json"
@@ -59,27 +59,17 @@ class RemoteVersions:
         self._store.write(f"{number}/{MARKER}", json.dumps({"files": dict(digests), "origin": dict(origin)}).encode())
 
     def download(self, number: int, folder: Path) -> None:
-        """Downloads a version into a folder, unless the folder holds its files already.
-
-        Other processes may do so at the same time: the folder gets a whole copy at once, of whoever is first.
-        """
-        older, digests = _inode(folder), self.marker(number).get("files", {})
-        if digests and holds_files(folder, digests):
-            return
-        staging, removed = (folder.with_name(f".{name}-{uuid.uuid4().hex}") for name in ("download", "removed"))
-        try:
-            for name in self._store.find_all(str(number)):
-                self._store.download(name, staging / name.partition("/")[2])
-            if older is not None and _inode(folder) == older:
-                folder.rename(removed)
-            with contextlib.suppress(OSError):  # another process was first
+        """Downloads a version into a folder, unless the folder holds its files already."""
+        # Of processes that read the same version, one downloads it.
+        with folder_locked(folder.parent):
+            digests = self.marker(number).get("files", {})
+            if digests and holds_files(folder, digests):
+                return
+            staging = folder.with_name(f".download-{uuid.uuid4().hex}")
+            try:
+                for name in self._store.find_all(str(number)):
+                    self._store.download(name, staging / name.partition("/")[2])
+                shutil.rmtree(folder, ignore_errors=True)
                 staging.rename(folder)
-            if not folder.is_dir():
-                raise OSError(f"{folder} must be a folder that can be written to")
-        finally:
-            for rest in (staging, removed):
-                shutil.rmtree(rest, ignore_errors=True)
-
-
-def _inode(folder: Path) -> int | None:
-    return folder.stat().st_ino if folder.is_dir() else None
+            finally:
+                shutil.rmtree(staging, ignore_errors=True)

@@ -8,14 +8,7 @@ import numpy as np
 
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.scoring.blessing import STUDENT, TEACHER
-from keras_bert.core.folders import (
-    EXPORT_FILE,
-    MODEL_FILE,
-    ONNX_FILE,
-    SAVED_MODEL_FILE,
-    TFLITE_FILE,
-    TFLITE_FLOAT_FILE,
-)
+from keras_bert.core.folders import EXPORT_FILE, MODEL_FILE, ONNX_FILE, SAVED_MODEL_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
 from keras_bert.core.processor import usable_processors
 from keras_bert.export.files import count_bytes
 from keras_bert.options.quantization import RECIPES

@@ -55,12 +55,12 @@ class PushedVersion:
         return None if address is None else RemoteVersions(address)
 
     def fingerprint(self) -> str:
-        """The digest of its files but the card, which people may edit; it does not depend on where they are."""
+        """The digest of its name and of its files but the card, which people may edit; a root may be moved."""
         versions = self._versions()
         if versions is not None:
-            return _digest(versions.marker(int(Path(self.path).name)).get("files", {}))
+            return _digest({"": self.name, **versions.marker(int(Path(self.path).name)).get("files", {})})
         files = {name: file_digest(f"{self.path}/{name}") for name in list_files(Path(self.path)) if name != CARD_FILE}
-        return _digest(files)
+        return _digest({"": self.name, **files})
 
     def digests(self) -> dict[str, str]:
         """The version's name -> its fingerprint."""

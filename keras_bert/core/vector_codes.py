@@ -1,6 +1,7 @@
 """Vectors of another program, and compressed vectors: int8, and binary ones that are compared by Hamming distance."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -14,49 +15,71 @@ VectorCode = Literal["float32", "int8", "binary"]
 _LARGEST_INT8 = 127
 
 
-def check_vectors(owner: str, vectors: Any, texts: int) -> tuple[Array, Array]:
-    """The vectors that a teacher gave to texts, float32 (texts with one, width), and which texts have one (texts,).
+def check_vectors(owner: str, vectors: Any, texts: int, *, takes_zeros: bool = False) -> tuple[Array, Array]:
+    """The vectors that were given to texts, float32 (texts with one, width), and which texts have one (texts,).
 
-    A text without a vector has None, an empty one or only NaN.
+    A text without a vector has None, an empty one or only NaN. A vector may be text as JSON.
 
     Raises:
         ValueError: the number of vectors is not `texts`, no text has one, or a vector is not a list of finite numbers,
             has another width than the first one, or is zero.
     """
     check(owner, "vectors", len(vectors) == texts, f"be {texts}, one for each text", len(vectors))
-    read = list[Array | None]()
+    read, is_given = list[Array](), np.zeros(texts, bool)
     for row, vector in enumerate(vectors):
+        field = f"vectors[{row}]"
         try:
-            numbers = np.asarray(() if vector is None else vector, "float32")
+            value = json.loads(vector) if isinstance(vector, str) else vector
+            numbers = np.asarray(() if value is None else value, "float32")
         except (TypeError, ValueError):
-            check(owner, f"vectors[{row}]", False, "be a list of numbers", str(vector)[:40])
-        check(owner, f"vectors[{row}]", numbers.ndim == 1, "be a list of numbers", f"an array {numbers.shape}")
-        read.append(None if np.isnan(numbers).all() else numbers)
-    is_given = np.array([vector is not None for vector in read])
-    check(owner, "vectors", bool(is_given.any()), "hold the vector of at least one text", f"none for {texts}")
-    shape = next(vector for vector in read if vector is not None).shape
-    for row, vector in enumerate(read):
-        if vector is None:
+            check(owner, field, False, "be a list of numbers", str(vector)[:40])
+        check(owner, field, numbers.ndim == 1, "be a list of numbers", f"an array {numbers.shape}")
+        if np.isnan(numbers).all():
             continue
-        rule = f"be {shape[0]} numbers, as many as the first vector has"
-        check(owner, f"vectors[{row}]", vector.shape == shape, rule, vector.shape)
-        check(owner, f"vectors[{row}]", bool(np.isfinite(vector).all()), "have finite numbers", "NaN or infinity")
-        check(owner, f"vectors[{row}]", bool(vector.any()), "be no vector of zeros, which has no direction", "zeros")
-    return np.stack([vector for vector in read if vector is not None]), is_given
+        is_given[row] = True
+        read.append(numbers)
+        rule = f"be {len(read[0])} numbers, as many as the first vector has"
+        check(owner, field, numbers.shape == read[0].shape, rule, numbers.shape)
+        check(owner, field, bool(np.isfinite(numbers).all()), "have finite numbers", "NaN or infinity")
+        rule = "be no vector of zeros, which has no direction"
+        check(owner, field, takes_zeros or bool(numbers.any()), rule, "zeros")
+    check(owner, "vectors", bool(read), "hold the vector of at least one text", f"none for {texts}")
+    return np.stack(read), is_given
+
+
+def read_vector_columns(vectors: Any) -> tuple[Any, list[str]]:
+    """The column `vector` of a table, and the spaces in its `vector_space`; other vectors as they are.
+
+    Of a table that has such columns already, `predict` writes the names with a prefix: these columns are read.
+    """
+    if not (isinstance(vectors, Mapping) or hasattr(vectors, "columns")):
+        return vectors, []
+    names = getattr(vectors, "column_names", getattr(vectors, "columns", vectors))
+    column = "predicted_vector" if "predicted_vector" in names else "vector"
+    check("Embedding", "vectors", column in names, "have a column 'vector' where they are a table", list(names))
+    values = as_list("vector_space", vectors[f"{column}_space"]) if f"{column}_space" in names else ()
+    spaces = {space.decode() if isinstance(space, bytes) else space for space in values}
+    return as_list("vector", vectors[column]), sorted(space for space in spaces if isinstance(space, str))
 
 
 def read_vectors(vectors: Any) -> tuple[Array, list[str]]:
-    """An array (n, width), or the columns `vector` and `vector_space` of a table -> the array, and its spaces."""
-    if hasattr(vectors, "dtype"):
-        return vectors, []
-    try:
-        spaces = {space for space in as_list("vector_space", vectors["vector_space"]) if isinstance(space, str)}
-    except KeyError:  # of another program
-        spaces = set()
-    array = np.array([np.asarray(row, "float32") for row in as_list("vector", vectors["vector"])])
+    """An array (n, width), a list of vectors or a table of them, see `read_vector_columns` -> the array and its spaces.
+
+    Raises:
+        ValueError: a row has no vector, or one with NaN or infinity.
+    """
+    rows, spaces = read_vector_columns(vectors)
+    if str(getattr(rows, "dtype", "object")) != "object":
+        is_finite = np.isfinite(np.asarray(rows)).all(axis=-1)
+        row, rule = int(np.argmin(is_finite)), "have finite numbers"
+        check("Embedding", f"vectors[{row}]", bool(is_finite.all()), rule, "NaN or infinity")
+        return rows, spaces
+    array, is_given = check_vectors("Embedding", rows, len(rows), takes_zeros=True)
+    row, rule = int(np.argmin(is_given)), "be a vector, as all texts are searched: leave out texts without one"
+    check("Embedding", f"vectors[{row}]", bool(is_given.all()), rule, "none")
     # Lists do not say that they are `int8_codes`, whose largest number is 127.
-    is_coded = array.size and np.abs(array).max() == _LARGEST_INT8 and (array == np.rint(array)).all()
-    return array.astype("int8") if is_coded else array, sorted(spaces)
+    is_coded = np.abs(array).max() == _LARGEST_INT8 and (array == np.rint(array)).all()
+    return array.astype("int8") if is_coded else array, spaces
 
 
 def check_space(owner: str, space: str, others: Iterable[str]) -> None:

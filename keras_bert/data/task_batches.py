@@ -14,15 +14,7 @@ from keras_bert.core.row_limits import LENGTH_BUCKETS
 from keras_bert.data.batches import INTEGER, INTEGERS, TEXT_ROW, Batch, Batches, Parse, pad, pad_pair, plan_batches
 from keras_bert.data.record_store import RecordStore
 from keras_bert.data.records import RecordError, find_records, read_features, read_labels
-from keras_bert.data.schemas import (
-    SCHEMAS,
-    TEACHER_ANSWERS,
-    Feature,
-    Kind,
-    compares_rows,
-    list_feature,
-    record_schema,
-)
+from keras_bert.data.schemas import SCHEMAS, TEACHER_ANSWERS, Feature, Kind, compares_rows, list_feature, record_schema
 
 _PARSED: dict[Kind, Any] = {
     "tokens": INTEGERS,

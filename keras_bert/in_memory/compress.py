@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_bert.core.checks import check
 from keras_bert.core.digests import digest
-from keras_bert.core.vector_codes import check_vectors
+from keras_bert.core.vector_codes import check_vectors, read_vector_columns
 from keras_bert.data.array_batches import ArrayRows
 from keras_bert.data.neighbouring_pairs import neighbouring_pairs
 from keras_bert.data.schemas import TEACHER_ANSWERS, TEXT, compares_rows
@@ -74,8 +74,8 @@ def distill(
             probabilities of the labels (rows, labels), in the order of `teacher.labels` or in columns named as the
             labels; of a regression the numbers (rows,), of an embedding the cosines (rows,).
         vectors: for texts alone the vectors of another teacher, of any family and width: an array (texts, width), or a
-            list with None for texts without a vector, which are left out. A student whose vectors are not as wide gets
-            a further dense layer.
+            list with None for texts without a vector, which are left out; or a table of `predict --out`, whose space
+            the student then has. A student whose vectors are not as wide gets a further dense layer.
         new_pairs: number of further rows for each first text, where the teacher labels texts and `pairs`, see
             `keras_bert.data.neighbouring_pairs.neighbouring_pairs`; None suits their number, 0 adds none.
         distillation: the temperature, and the share of the labels in the loss, which is 0 for texts alone.
@@ -114,6 +114,8 @@ def distill(
     # Labels of a table have places among the teacher's own vectors.
     takes_vectors = has_texts and not teacher.tunes
     check("distill", "vectors", vectors is None or takes_vectors, rule, type(vectors).__name__)
+    vectors, spaces = read_vector_columns(vectors)
+    check("distill", "vectors", len(spaces) < 2, "be of one space", spaces)
     check("distill", "probabilities", probabilities is None or not has_texts, "be left out for texts alone", "some")
     rule = "be left out beside vectors, as its losses compare with `teacher`"
     check("distill", "imitation", vectors is None or not imitation.is_on, rule, "some")
@@ -138,7 +140,8 @@ def distill(
         distill_student(teacher, small, objective, source, settings, ProgressBar(verbose), **options)
         small = shape.finish(small)
     if has_texts:
-        small.space = teacher.space if vectors is None else digest([rows[TEACHER_ANSWERS].tobytes()])
+        of_vectors = [*spaces, digest([rows[TEACHER_ANSWERS].tobytes()])]
+        small.space = teacher.space if vectors is None else of_vectors[0]
     elif small.tunes and small.tuned_by == "train":
         # What the teacher has of its own vectors, such as a table of labels, does not hold for those of the student.
         tune_task(small, *arguments)

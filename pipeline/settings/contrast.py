@@ -55,10 +55,6 @@ def check_dimensions(settings: Settings, width: int | None) -> None:
 
 def vector_width(settings: Settings) -> int | None:
     """The width of the narrowest model's vectors; None if only the weights, which are not read, would tell."""
-    checkpoint, encoder, student = settings.checkpoint, settings.encoder, settings.student
-    widths = (
-        None if checkpoint is None else checkpoint.size("hidden_size"),
-        None if encoder is None else encoder.hidden_size,
-        None if student is None else student.hidden_size,
-    )
+    widths = [] if settings.checkpoint is None else [settings.checkpoint.size("hidden_size")]
+    widths += [shape.hidden_size for shape in (settings.encoder, settings.student) if shape is not None]
     return min((width for width in widths if width is not None), default=None)

@@ -60,8 +60,9 @@ class Pieces(NamedTuple):
             vectors: those of `texts`, as for `Embedding.search`.
 
         Raises:
-            ValueError: `top_k` is below 1; see also `Embedding.search`.
+            ValueError: `top_k` is below 1, or there are no documents; see also `Embedding.search`.
         """
+        check("Pieces", "texts", bool(self.texts), "hold at least one document", self.texts)
         check("Pieces", "top_k", top_k >= 1, "be at least 1", top_k)
         counts = np.diff([*self.starts, len(self.texts)])
         owners, results = np.repeat(np.arange(len(counts)), counts), []

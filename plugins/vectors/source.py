@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from components.dsl.errors import InputError, nearest
-from components.files.paths import file_digest
+from components.files.paths import file_digest, short_name
 from components.files.tables import as_text, read_table
 from components.objects.mirror import display_path
 from components.sources.checkpoint import Checkpoint, errors_of_checkpoint
@@ -17,10 +17,11 @@ from components.sources.teacher_columns import TeacherColumns
 from components.sources.text import TextSource, read_lines
 from keras_bert.core import digests
 from keras_bert.core.checks import FieldError
-from keras_bert.core.folders import ANSWERING_FILES, TASK_FILE, TOKENIZER_FILES, hint_of_versions
+from keras_bert.core.folders import ANSWERING_FILES, MODEL_FILE, TASK_FILE, TOKENIZER_FILES, hint_of_versions
 from keras_bert.core.processor import usable_processors
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 from keras_bert.core.vector_codes import check_vectors
+from keras_bert.interop.configs import CONFIG_FILE
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
@@ -31,6 +32,16 @@ class TeacherCheckpoint(Checkpoint):
     """The model of `[teacher] path`."""
 
     setting: ClassVar[str] = "teacher"
+
+    def check(self) -> None:
+        """See `Checkpoint.check`; an exported file is none."""
+        folder = self.folder()
+        if (folder / TASK_FILE).is_file() and not any((folder / name).is_file() for name in (MODEL_FILE, CONFIG_FILE)):
+            raise InputError(
+                f"teacher.path must be a model that can be trained, got {self.path}, which only answers; set "
+                "teacher.space in place of teacher.path to learn the space of a version that was pushed"
+            )
+        super().check()
 
 
 class TaughtTexts(NamedTuple):
@@ -57,7 +68,9 @@ class Release(PushedVersion):
         rule = "be a version that was pushed and still exists, such as runs/pushed/NAME/1"
         if hint := hint_of_versions(folder):
             raise InputError(f"teacher.space must {rule}, got {place}{hint}")
-        if not folder.name.isdecimal() or not version_exists(folder):
+        if not folder.name.isdecimal():
+            raise InputError(f"teacher.space must {rule}, got {place}, whose last part is no number")
+        if not version_exists(folder):
             raise InputError(f"teacher.space must {rule}, got {place}, which is none")
         fetched = self.fetch()
         missing = [name for name in (TASK_FILE, *TOKENIZER_FILES) if not (fetched / name).is_file()]
@@ -91,10 +104,11 @@ class VectorTexts:
     vector_file: str
 
     def fingerprint(self) -> str:
-        """The digest of the settings and of the contents of all files."""
-        files = [*TextSource(self.texts, self.text).digests().values()]
-        files += [file_digest(self.vector_file)] if self.vector_file else []
-        return digest([("settings", f"{self.text} {self.vectors}"), *enumerate_digests(files)])
+        """The digest of the settings, of the names of the texts' files, and of the contents of all files."""
+        digests = TextSource(self.texts, self.text).digests().items()
+        files = [(short_name(file, self.texts), file_digest) for file, file_digest in digests]
+        files += [("vector_file", file_digest(self.vector_file))] if self.vector_file else []
+        return digest([("settings", f"{self.text} {self.vectors}"), *files])
 
     def read(self) -> TaughtTexts:
         """The texts with their vectors; texts without a vector are left out.
@@ -122,6 +136,10 @@ class VectorTexts:
             # The field that the user wrote, and the row in it.
             field = f"{'vector_file' if self.vector_file else 'vectors'}{error.field.removeprefix('vectors')}"
             raise InputError(str(FieldError("teacher", field, error.rule, error.value))) from None
+        # Beside the identifier of their space, whole numbers without a sign are bytes of `predict --vectors binary`.
+        if any(spaces_of_rows) and given.min() >= 0 and given.max() > 127 and (given == np.rint(given)).all():
+            rule = "be float32 or int8, as `predict` writes them without --vectors binary"
+            raise InputError(f"teacher.vectors must {rule}, got packed bits")
         spaces = {space for space, has_vector in zip(spaces_of_rows, is_given, strict=True) if has_vector}
         if len(spaces) > 1:
             rule = "be the vectors of one space, whose identifier is beside them"
@@ -140,8 +158,3 @@ class VectorTexts:
             got = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else "an archive"
             raise InputError(f"teacher.vector_file must hold one array of real numbers (rows, width), got {got}")
         return array
-
-
-def enumerate_digests(digests: list[str]) -> list[tuple[str, str]]:
-    """Digests with their numbers, as `digest` takes them."""
-    return [(str(number), value) for number, value in enumerate(digests)]

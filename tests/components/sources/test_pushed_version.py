@@ -43,6 +43,8 @@ def test_a_version_counts_by_its_content(tmp_path):
     one = write_version(tmp_path / "here" / "reviews", 1, "a", **{"model.tflite": "x", "README.md": "card"})
     other = write_version(tmp_path / "there" / "reviews", 1, "a", **{"model.tflite": "x", "README.md": "edited"})
     assert one.fingerprint() == other.fingerprint()
+    moved = write_version(tmp_path / "here" / "faq", 7, "a", **{"model.tflite": "x", "README.md": "card"})
+    assert one.fingerprint() != moved.fingerprint(), "tables of models have the name"
     assert one.digests() == {"reviews/1": one.fingerprint()}
     Path(other.path, "model.tflite").write_text("xy")
     assert one.fingerprint() != other.fingerprint()

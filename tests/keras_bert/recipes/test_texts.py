@@ -93,6 +93,21 @@ def test_texts_without_a_vector_are_left_out():
         np.testing.assert_array_equal(weight, expected)
 
 
+def test_a_student_of_a_table_of_vectors_has_the_space_of_the_table():
+    """It had a space of its own, so that it refused the index of the model that made the vectors."""
+    start, large = embedding(), embedding(seed=1)
+    vectors = large.predict(TEXTS).tolist()
+    table = {"vector": [None, *vectors[1:]], "vector_space": [None, *[large.space] * (len(TEXTS) - 1)]}
+    student = keras_bert.distill(start, TEXTS, layers=[0], vectors=table, **QUICK)
+    assert student.space == large.space
+    assert student.search(TEXTS[:1], TEXTS, vectors={"vector": vectors, "vector_space": [large.space] * len(TEXTS)})
+    given = keras_bert.distill(start, TEXTS, layers=[0], vectors=table["vector"], **QUICK)
+    assert given.space not in (large.space, start.space)
+    table["vector_space"][1] = "other"
+    with pytest.raises(ValueError, match=r"distill\.vectors must be of one space, got \['.*', 'other'\]"):
+        keras_bert.distill(start, TEXTS, layers=[0], vectors=table, **QUICK)
+
+
 def test_vectors_that_are_compared_by_dot_product_are_learnt_with_their_lengths():
     teacher = embedding(normalize=False, similarity_function="dot")
     student = keras_bert.distill(teacher, TEXTS, layers=[1], **LONG, imitation=Imitation(cosine=0.1))

@@ -1,5 +1,9 @@
+import json
+import re
+
 import keras
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import keras_bert
@@ -98,6 +102,46 @@ def test_int8_vectors_are_searched_in_the_order_of_the_vectors_or_refused(functi
         assert [match.index for match in matches] == [match.index for match in exact]
         for one, other in zip(matches, exact, strict=True):
             assert one.similarity == pytest.approx(other.similarity, abs=0.02)
+
+
+def test_a_table_that_predict_wrote_is_searched_by_the_columns_of_its_vectors():
+    task = Embedding.build(make_encoder(), make_tokenizer(), max_length=30)
+    vectors = task.predict(TEXTS)
+    expected = [match.index for match in task.search(["film"], TEXTS, vectors=vectors)[0]]
+    others = {"vector": [[1.0]] * 4, "vector_space": ["other"] * 4}
+    for table in (
+        {"vector": vectors.tolist(), "vector_space": [task.space.encode()] * 4},
+        {"vector": [json.dumps(vector) for vector in vectors.tolist()]},
+        {**others, "predicted_vector": vectors.tolist(), "predicted_vector_space": [task.space] * 4},
+        pa.table({"predicted_vector": list(vectors), "predicted_vector_space": [task.space] * 4}),
+        vectors.tolist(),
+    ):
+        assert [match.index for match in task.search(["film"], TEXTS, vectors=table)[0]] == expected
+    with pytest.raises(ValueError, match=r"must be of the model's space, .*, got 'vectors of the space other'$"):
+        task.search(["film"], TEXTS, vectors={"vector": vectors.tolist(), "vector_space": [b"other"] * 4})
+    with pytest.raises(ValueError, match=r"must have a column 'vector' where they are a table, got \['vectr'\]$"):
+        task.search(["film"], TEXTS, vectors={"vectr": vectors.tolist()})
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (None, "Embedding.vectors[2] must be a vector, as all texts are searched"),
+        ([np.nan] * 16, "Embedding.vectors[2] must be a vector, as all texts are searched"),
+        ([1.0] * 15 + [np.nan], "Embedding.vectors[2] must have finite numbers, got 'NaN or infinity'"),
+        ([1.0] * 15, "Embedding.vectors[2] must be 16 numbers, as many as the first vector has, got (15,)"),
+        ("[1.0, a]", "Embedding.vectors[2] must be a list of numbers, got '[1.0, a]'"),
+    ],
+)
+def test_a_search_names_the_row_whose_vector_cannot_be_compared(row, message):
+    """NaN became a similarity, and other rows an error of NumPy."""
+    task = Embedding.build(make_encoder(), make_tokenizer(), max_length=30)
+    vectors = [*task.predict(TEXTS).tolist()[:2], row, *task.predict(TEXTS).tolist()[3:]]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        task.search(["film"], TEXTS, vectors={"vector": vectors})
+    if row is not None and len(row) == 16:
+        with pytest.raises(ValueError, match=r"Embedding\.vectors\[2\] must have finite numbers, got 'NaN or inf"):
+            task.search(["film"], TEXTS, vectors=np.array(vectors))
 
 
 def test_the_model_keeps_the_outputs_of_the_encoder_and_cosines_are_exact():

@@ -36,7 +36,7 @@ def test_a_truncated_vector_is_not_longer(folder, override, message):
     assert refusal(folder, CHECKPOINT + QUERIES, override) == message
     narrow = override.replace("32", "24").replace("33", "24")
     check_data(load(folder, CHECKPOINT + QUERIES, narrow))
-    with pytest.raises(InputError, match="must be (below|at most) 16, the width of a vector"):
+    with pytest.raises(InputError, match=r"must be (below|at most) 16, the width of a vector"):
         check_data(load(folder, CHECKPOINT + QUERIES, narrow, "student.num_layers=1", "student.hidden_size=16"))
 
 

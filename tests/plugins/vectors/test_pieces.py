@@ -38,3 +38,5 @@ def test_a_search_names_the_nearest_text_of_each_document():
         pieces.search(task, queries, vectors={"vector": list(vectors), "vector_space": ["another"] * len(vectors)})
     with pytest.raises(ValueError, match=r"^Pieces\.top_k must be at least 1, got 0"):
         pieces.search(task, queries, top_k=0)
+    with pytest.raises(ValueError, match=r"^Pieces\.texts must hold at least one document, got \[\]"):
+        Pieces.of([]).search(task, queries)

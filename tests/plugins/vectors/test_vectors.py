@@ -21,6 +21,7 @@ from components.training.model_folder import read_model
 from components.training.tuning import HeadSettings
 from keras_bert.compress.quantization_parameters import read_quantization
 from keras_bert.core.validation import read_json
+from keras_bert.core.vector_codes import encode_vectors, int8_codes
 from keras_bert.data.task_batches import task_batches
 from keras_bert.options.compression import Student
 from keras_bert.options.tables import DistillationSettings, PruningSettings, QuantizationSettings
@@ -35,7 +36,7 @@ from plugins.search.student_steps import wire_students
 from plugins.vectors import steps
 from plugins.vectors.capability import TeacherCapability
 from plugins.vectors.settings import VectorTeacher
-from plugins.vectors.source import Release
+from plugins.vectors.source import Release, TeacherCheckpoint
 from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts, spread_sentences
 from tests.components import tuning_job
 from tests.components.tuning_job import QUANTIZATION, WORDS, table
@@ -234,6 +235,41 @@ def test_the_space_of_a_column_is_that_of_its_vectors_in_every_kind_of_file(tmp_
         assert (texts, len(read), read_space) == (LINES[:-1], len(LINES) - 1, space), file.name
 
 
+def test_packed_bits_are_no_vectors(tmp_path):
+    """They were learnt as numbers from 0 to 255, in the space that stands beside them."""
+    vectors = np.random.default_rng(0).normal(size=(len(LINES), 16)).astype("float32")
+    for code, expected in (("binary", None), ("int8", int8_codes(vectors)), ("float32", vectors)):
+        rows = zip(LINES, encode_vectors(vectors, code).tolist(), strict=True)
+        lines = [json.dumps({"text": text, "v": vector, "v_space": "0123456789abcdef"}) for text, vector in rows]
+        (tmp_path / "rows.jsonl").write_text("\n".join(lines))
+        source = VectorTeacher(texts=str(tmp_path / "rows.jsonl"), vectors="v").source()
+        if expected is not None:
+            np.testing.assert_allclose(source.read().vectors, expected)
+            continue
+        with pytest.raises(InputError, match=r"^teacher\.vectors must be float32 or int8, .*, got packed bits$"):
+            source.read()
+
+
+def test_the_same_bytes_under_the_name_of_another_kind_are_other_texts(tmp_path):
+    """The fingerprint had no names, so that a step would have read the texts of the other file."""
+    sources = []
+    for name in ("rows.txt", "rows.tsv"):
+        (tmp_path / name).write_text("text\nfirst text here\nsecond text here\n")
+        sources.append(VectorTeacher(texts=str(tmp_path / name)).source())
+    assert [len(source.read().texts) for source in sources] == [3, 2]
+    assert sources[0].fingerprint() != sources[1].fingerprint()
+
+
+def test_a_folder_of_a_pushed_version_as_a_teacher_is_refused_with_the_key_for_it(start, tmp_path):
+    read_model(start["teacher"]).save_settings(tmp_path)
+    for place, message in (
+        (lambda: TeacherCheckpoint(str(tmp_path)), "set teacher.space in place of teacher.path to learn the space of"),
+        (lambda: Release(str(tmp_path)), f"got {tmp_path}, whose last part is no number"),
+    ):
+        with pytest.raises(InputError, match=re.escape(message)):
+            place().check()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -318,7 +354,9 @@ def test_job_trains_no_teacher_and_computes_vectors_once_for_all_seeds(job, tmp_
 
 def test_a_reduced_vocabulary_is_that_of_the_student_alone(job, tmp_path):
     """The teacher had it as well, and so other vectors than the checkpoint."""
-    nodes = {node.name: node for node in build_pipeline(make_settings({**job, "fitted_vocabulary": {}}), tmp_path).nodes}
+    nodes = {
+        node.name: node for node in build_pipeline(make_settings({**job, "fitted_vocabulary": {}}), tmp_path).nodes
+    }
     assert nodes["adopt_model-teacher"].inputs["pretrained"].node.name == "import_checkpoint"
     assert nodes["adopt_model-start"].inputs["pretrained"].node.name == "fit_vocabulary"
     assert nodes["embed_texts"].inputs["vocabulary"].node.name == "fit_vocabulary"
@@ -523,9 +561,7 @@ def test_a_truncated_teacher_stays_truncated_and_its_student_has_its_width(start
         np.testing.assert_allclose(teacher.predict(LINES), read_model(source).predict(LINES), atol=1e-6)
         embed_texts.run(**{**start, "teacher": adopted}, taught=taught)
         settings = table(DistillationSettings, TRAINING, steps=1)
-        distill.run(
-            teacher=begin, examples=taught, student=student, shape=Student(layers=(0,)), distillation=settings
-        )
+        distill.run(teacher=begin, examples=taught, student=student, shape=Student(layers=(0,)), distillation=settings)
         made = read_model(student)
         assert made.predict(LINES[:2]).shape == (2, 8)
         assert made.space == teacher.space == task.space
