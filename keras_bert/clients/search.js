@@ -17,7 +17,7 @@ export class SearchCorpus {
 
   /**
    * The texts nearest to a vector by cosine, best first; of two that are as near the first one.
-   * @param {Float32Array} vector of a query.
+   * @param {Float32Array} vector of a query, as wide as those of the texts.
    * @param {number} count of texts, at most.
    * @param {string} space the identifier of the space of the vector, `space` of the model's `task.json`.
    * @returns {{index: number, text: string, similarity: number}[]}
@@ -26,6 +26,9 @@ export class SearchCorpus {
     if (space && this.space && space !== this.space) {
       throw new Error(`the texts must have vectors of the model's space, ${space}, got vectors of the space ${this.space}: `
         + "embed the texts again with this model, or train it into their space");
+    }
+    if (vector.length !== this.width) {
+      throw new Error(`vector must be ${this.width} numbers, as the vectors of the texts, got ${vector.length}`);
     }
     const norm = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
     const nearest = [];

@@ -39,6 +39,17 @@ class StaticModel(bytes: ByteArray) {
         buffer.get(table)
     }
 
+    /**
+     * Throws IllegalArgumentException where an index, or a table of vectors, is of another space than this model.
+     * `other` is the identifier beside the vectors; an empty one is unknown and passes.
+     */
+    fun requireSpace(other: String) {
+        require(other.isEmpty() || space.isBlank() || other == space) {
+            "vectors must be of the model's space, $space, got vectors of the space $other: " +
+                "embed the texts again with this model, or train it into their space"
+        }
+    }
+
     /** The vector of a text by the ids of its tokens; IllegalArgumentException for an id of no row. */
     fun embed(ids: IntArray): FloatArray {
         require(ids.all { it in factors.indices }) { "ids must be from 0 to ${factors.size - 1}" }

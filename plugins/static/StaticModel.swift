@@ -3,7 +3,11 @@
 ///
 /// To copy into an app, with `static_model.bin`, whose content `bytes` is. A tokenizer of this project makes the ids.
 public struct StaticModel {
-  public enum Failure: Error { case noStaticModel, noRow(Int) }
+  public enum Failure: Error {
+    case noStaticModel, noRow(Int)
+    /// Vectors of this space: embed the texts again with this model, or train it into their space.
+    case otherSpace(String)
+  }
 
   /// The identifier of the space: vectors of another one cannot be compared with those of this model.
   public let space: String
@@ -42,6 +46,13 @@ public struct StaticModel {
     self.width = width
     zero = sizes[3]
     isNormalized = sizes[5] == 1
+  }
+
+  /// Checks the space of an index or a table of vectors by the identifier beside them; an empty one is unknown and passes.
+  /// - Throws: `otherSpace` if it is another space than that of this model.
+  public func requireSpace(_ other: String) throws {
+    let isUnknown = other.isEmpty || space.allSatisfy { $0 == " " }
+    if !isUnknown && other != space { throw Failure.otherSpace(other) }
   }
 
   /// The vector of a text by the ids of its tokens.

@@ -1,5 +1,5 @@
 /*
- * A static model for programs without a runtime: ids of tokens in, a vector out. It needs the C library's sqrtf alone.
+ * A static model for programs without a runtime: ids of tokens in, a vector out. It needs sqrtf and strcmp of the C library.
  *
  * The vector is the mean of the rows of the tokens that count, each times its factor; then a dense layer if there is one,
  * and length 1 if the model is normalized. The tokenizer is the caller's. Ids have their special tokens or not: those
@@ -11,8 +11,17 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 @CONSTANTS@
+
+/*
+ * 1 if vectors of this space can be compared with those of the model, else 0: embed the texts again with this model, or
+ * train it into their space. `space` is the identifier beside an index or a table; an empty one is unknown and passes.
+ */
+static inline int static_model_has_space(const char *space) {
+  return !*space || !*STATIC_MODEL_SPACE || strcmp(space, STATIC_MODEL_SPACE) == 0;
+}
 
 /* Writes STATIC_MODEL_WIDTH numbers; returns how many tokens count, or -1 and writes nothing if an id is of no row. */
 static int static_model_embed(const int32_t *ids, size_t count, float *vector) {

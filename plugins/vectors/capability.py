@@ -155,6 +155,6 @@ class TeacherCapability(Capability[VectorTeacher]):
             names=tuple(size.name for size in table.sizes),
             metric=settings.evaluation.metric,
             document_sentences=table.document_sentences,
-            limits={STUDENT: {TEACHER: table.min_share}, **{size.name: size.min_shares for size in table.sizes}},
+            limits={STUDENT: {TEACHER: table.least_share}, **{size.name: size.min_shares for size in table.sizes}},
         )
         return [node.output(FurtherModels)]

@@ -17,6 +17,9 @@ from pipeline.orchestrator.opening import find_remote_roots
 from pipeline.settings.schema import Settings
 from plugins.vectors.source import Release, VectorTexts
 
+# The least score of the next release in the index of an earlier one, as a share of the earlier one's.
+_RELEASE_SHARE = 0.99
+
 
 @validated_dataclass
 class Size:
@@ -80,7 +83,8 @@ class VectorTeacher:
             sentences of documents: a document is as near to a query as the nearest of itself and its sentences.
         sizes: further students that learn the same vectors, such as a static table beside encoders of some layers.
         min_share: the least score of the shipped file's queries on the teacher's documents, as a share of the teacher's
-            score, in the metric of the task; a file below it is not pushed. 0 for no limit.
+            score, in the metric of the task; a file below it is not pushed. 0 for no limit; None for 0.99 where `space`
+            is set, whose index the queries search, and else for no limit.
     """
 
     path: str = ""
@@ -93,7 +97,7 @@ class VectorTeacher:
     sentences: pydantic.NonNegativeInt = 0
     document_sentences: bool = False
     sizes: tuple[Size, ...] = ()
-    min_share: Share = 0.0
+    min_share: Share | None = None
 
     @pydantic.model_validator(mode="after")
     def _check_uses(self) -> Self:
@@ -121,6 +125,12 @@ class VectorTeacher:
         rule = "be left out beside vectors"
         check("teacher", "vector_file", not (self.vectors and self.vector_file), rule, self.vector_file)
         return self
+
+    @property
+    def least_share(self) -> float:
+        """The value of `min_share` that holds."""
+        usual = _RELEASE_SHARE if self.space else 0.0
+        return usual if self.min_share is None else self.min_share
 
     @property
     def has_vectors(self) -> bool:

@@ -65,10 +65,17 @@ def test_page_and_script_refuse_vectors_of_another_space(tmp_path):
           try {{ return corpus.search(Float32Array.from([0, 1]), 1, space)[0].text; }}
           catch (error) {{ return error.message; }}
         }}).join("\\n"));
+        for (const vector of [[1], [0, 1, 5]]) {{
+          try {{ console.log(corpus.search(Float32Array.from(vector), 1)); }}
+          catch (error) {{ console.log(error.message); }}
+        }}
     """
     command = ["node", "--input-type=module", "--eval", code]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert lines[:2] == ["b", "b"]
+    # The similarities were NaN, or those of the first numbers.
+    rule = "vector must be 2 numbers, as the vectors of the texts, got"
+    assert lines[3:] == [f"{rule} 1", f"{rule} 3"]
     assert lines[2] == (
         f"the texts must have vectors of the model's space, {corpus.space}, got vectors of the space 0123456789abcdef: "
         "embed the texts again with this model, or train it into their space"

@@ -26,6 +26,9 @@ int main(void) {
   int32_t ids[64];
   float vector[STATIC_MODEL_WIDTH];
   int count;
+  const char *spaces[] = {"", STATIC_MODEL_SPACE, "0123456789abcdef"};
+  for (int place = 0; place < 3; place += 1) printf("%d", static_model_has_space(spaces[place]));
+  printf("\\n");
   while (scanf("%d", &count) == 1) {
     for (int place = 0; place < count; place += 1) if (scanf("%d", ids + place) != 1) return 1;
     printf("%d", static_model_embed(ids, (size_t)count, vector));
@@ -69,10 +72,15 @@ def test_the_header_of_c_gives_the_vectors_of_python(tmp_path, options):
     assert f'#define STATIC_MODEL_SPACE "{task.space}"' in (tmp_path / HEADER.name).read_text()
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", f"-I{(tmp_path / HEADER.name).parent}"]
     subprocess.run(["gcc", *flags, str(tmp_path / "main.c"), "-o", str(tmp_path / "main"), "-lm"], check=True)
+    if shutil.which("g++"):
+        in_cpp = ["g++", "-x", "c++", "-std=c++11", *flags[1:], "-fsyntax-only", str(tmp_path / "main.c")]
+        subprocess.run(in_cpp, check=True)
     encoded = [*encoded_texts(task), np.array([task.tokenizer.vocabulary_size])]
     given = "".join(f"{len(row)} {' '.join(map(str, row))}\n" for row in encoded)
     done = subprocess.run([str(tmp_path / "main")], input=given, capture_output=True, text=True, check=True)
-    numbers = np.array([line.split() for line in done.stdout.splitlines()], "float64")
+    spaces, *lines = done.stdout.splitlines()
+    assert spaces == "110", "an index of another space is refused"
+    numbers = np.array([line.split() for line in lines], "float64")
     counts, vectors = numbers[:, 0], numbers[:, 1:]
     assert counts[-1] == -1, "an id of no row"
     numbers_of_header = StaticTable.of(task)
@@ -99,8 +107,9 @@ def check_program(command, folder, options):
     lines = "".join(f"{' '.join(map(str, ids))}\n" for ids in rows)
     program = [*command, str(folder / TABLE.name)]
     done = subprocess.run(program, input=lines, capture_output=True, text=True, check=True)
-    space, *vectors = done.stdout.splitlines()
-    assert space == task.space
+    space, unknown, own, other, *vectors = done.stdout.splitlines()
+    assert (space, unknown, own) == (task.space, "ok", "ok")
+    assert "0123456789abcdef" in other, "an index of another space is refused"
     expected = np.stack([StaticTable.of(task).embed(ids) for ids in rows])
     np.testing.assert_allclose(np.array([line.split() for line in vectors], "float64"), expected, atol=1e-6)
 

@@ -384,6 +384,14 @@ def test_sizes_learn_the_same_vectors_with_the_usual_training_of_their_kind(job,
     assert (measured.values["names"], measured.values["limits"]) == (("one", "table"), limits)
 
 
+def test_the_next_release_must_find_what_the_earlier_one_finds(job, tmp_path):
+    for teacher, share in (({}, 0.0), ({"space": "runs/pushed/search/1"}, 0.99)):
+        for given, expected in (({}, share), ({"min_share": 0.5}, 0.5), ({"min_share": 0.0}, 0.0)):
+            tables = {**job, "teacher": {**job["teacher"], **teacher, **given}}
+            nodes = {node.name: node for node in build_pipeline(make_settings(tables), tmp_path).nodes}
+            assert nodes["measure_pairs"].values["limits"] == {"student": {"teacher": expected}}
+
+
 def test_a_size_has_its_own_epochs_and_the_seed_of_the_job(job, tmp_path):
     sizes = [
         {"name": "one", "student": {"layers": [0]}, "distillation": {"epochs": 1.0}},
