@@ -7,6 +7,7 @@ from components.artifacts.evaluation import FurtherModels
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.component import Handle
 from components.dsl.errors import InputError
+from components.examples.overlap import resolve_leaks
 from components.examples.registry import TASK_ROWS
 from components.import_checkpoint import import_checkpoint
 from components.scoring.blessing import STUDENT, TEACHER
@@ -71,7 +72,13 @@ class TeacherCapability(Capability[VectorTeacher]):
         if table.release is not None:
             table.release.check()
         if table.texts:
-            hold_out(table.source().read().texts)
+            texts, source = table.source().read().texts, settings.examples
+            hold_out(texts)
+            assert source is not None
+            overlap, near_overlap = source.overlap, source.near_overlap
+            if "error" in (overlap, near_overlap):
+                task = TASK_ROWS[source.task]
+                resolve_leaks(texts, splits, task, overlap=overlap, near_overlap=near_overlap)
 
     def vector_width(self, table: VectorTeacher, settings: Settings, width: int | None) -> int | None:
         """The width of the teacher's vectors, which those of the student have as well; read only where it is used."""
@@ -128,6 +135,8 @@ class TeacherCapability(Capability[VectorTeacher]):
             release=table.release,
             sentences=table.sentences,
             with_rows=table.rows and bool(table.texts),
+            overlap=getattr(settings.examples, "overlap", "keep"),
+            near_overlap=getattr(settings.examples, "near_overlap", "keep"),
         )
         taught = append_name(node, task).output(TaughtVectors)
         return start._replace(taught=Taught(first, taught, teacher))

@@ -1,6 +1,6 @@
 """The steps of `[teacher]`: a model of vectors as it is, and a teacher's vectors of texts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +10,11 @@ from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError, table_errors
 from components.dsl.step_folders import report_progress
 from components.examples.base import Encoding
-from components.examples.registry import read_rows
+from components.examples.overlap import HELD_OUT, resolve_leaks
+from components.examples.registry import TASK_ROWS, read_rows
 from components.examples.texts import encode_rows
 from components.sources.retrieval import QueryRow
+from components.sources.shared import NearOverlap, Overlap
 from components.sources.text import line_digest
 from components.text.sentences import split_sentences
 from components.training.model_folder import read_model, write_model
@@ -105,6 +107,8 @@ def embed_texts(
     release: Release | None = None,
     sentences: int = 0,
     with_rows: bool = False,
+    overlap: Overlap = "keep",
+    near_overlap: NearOverlap = "keep",
 ) -> None:
     """Tokenizes texts for students, and computes a teacher's vectors of them once, for all seeds and epochs.
 
@@ -113,13 +117,15 @@ def embed_texts(
 
     Args:
         vocabulary: the vocabulary of the students.
-        examples: the rows, whose prompts and maximum length the students have; their test split is not read.
+        examples: the rows, whose prompts and maximum length the students have.
         taught: the texts with vectors.
         source: the texts; None for those of the rows.
         teacher: the model that computes the vectors; None where the source has vectors.
         release: instead of it, a version that was pushed.
         sentences: the most sentences of a passage that are further texts of its split.
         with_rows: whether the texts of the rows are learnt beside those of the source.
+        overlap: the treatment of texts of the source that a validation or test row has, too, see `resolve_leaks`.
+        near_overlap: the treatment of nearly equal ones.
 
     Raises:
         InputError: a vector or a text cannot be used, there are fewer than two texts, or all texts of validation rows
@@ -133,7 +139,14 @@ def embed_texts(
     prompts = Prompts(**content["settings"].get("prompts", {}))
     model: Any = release.load() if release is not None else None if teacher is None else read_model(teacher)
     given = None if source is None else source.read()
-    splits = _split_rows(examples) if given is None else hold_out(given.texts)
+    leaks = dict[str, int]()
+    if given is None:
+        splits = _split_rows(examples)
+    else:
+        rows = {split: read_rows(examples, split) for split in HELD_OUT}
+        task = TASK_ROWS[content["task"]]
+        kept, leaks = resolve_leaks(given.texts, rows, task, overlap=overlap, near_overlap=near_overlap)
+        splits = hold_out(given.texts, frozenset(given.texts).difference(kept))
     if not splits["validation"]:
         rule = "have a text that no training row has where teacher.texts is left out"
         raise InputError(f"validation rows must {rule}, got none; give teacher.texts")
@@ -167,7 +180,7 @@ def embed_texts(
     content = {"task": TEXT, "features": features, "max_length": content["max_length"], "counts": counts}
     content["space"] = model.space if model is not None else given.space if given is not None else ""
     write_features(taught.path, {**content, "truncated_share": cut, TEACHER_ANSWERS: answers})
-    taught.counts = {**counts, "width": width}
+    taught.counts = {**counts, "width": width, **leaks}
 
 
 # A text: its number in the source, the text, and whether it is a query or a passage.
@@ -193,15 +206,17 @@ def _split_rows(examples: TaskExamples) -> dict[str, list[_Text]]:
     return splits
 
 
-def hold_out(texts: list[str]) -> dict[str, list[_Text]]:
-    """The texts, and about a twentieth of them for validation; InputError for fewer than two."""
-    digests = sorted({line_digest(text) for text in texts})
+def hold_out(texts: list[str], dropped: Collection[str] = ()) -> dict[str, list[_Text]]:
+    """The texts but those that are dropped, a twentieth of them for validation; InputError for fewer than two."""
+    digests = sorted({line_digest(text) for text in texts if text not in dropped})
     if len(digests) < 2:
         rule = "hold at least two different texts, one to train on and one to validate on"
         raise InputError(f"teacher.texts must {rule}, got {len(digests)}")
     last = digests[max(1, len(digests) // _HELD_OUT) - 1]
     splits: dict[str, list[_Text]] = {"train": [], "validation": []}
     for number, text in enumerate(texts):
+        if text in dropped:
+            continue
         splits["validation" if line_digest(text) <= last else "train"].append((number, text, "passage"))
     return splits
 

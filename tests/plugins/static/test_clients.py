@@ -107,9 +107,9 @@ def check_program(command, folder, options):
     lines = "".join(f"{' '.join(map(str, ids))}\n" for ids in rows)
     program = [*command, str(folder / TABLE.name)]
     done = subprocess.run(program, input=lines, capture_output=True, text=True, check=True)
-    space, unknown, own, other, *vectors = done.stdout.splitlines()
-    assert (space, unknown, own) == (task.space, "ok", "ok")
-    assert "0123456789abcdef" in other, "an index of another space is refused"
+    space, of_unknown, of_same, of_other, *vectors = done.stdout.splitlines()
+    assert (space, of_unknown, of_same) == (task.space, "ok", "ok")
+    assert "0123456789abcdef" in of_other, "an index of another space is refused"
     expected = np.stack([StaticTable.of(task).embed(ids) for ids in rows])
     np.testing.assert_allclose(np.array([line.split() for line in vectors], "float64"), expected, atol=1e-6)
 

@@ -155,6 +155,31 @@ def test_texts_of_rows_are_learnt_beside_others(start, tmp_path):
     assert counts[1] - counts[0] == len(of_rows - {*LINES, rows[0].text}), "held-out texts stay held out"
 
 
+@pytest.mark.parametrize("treatment", ["keep", "drop"])
+def test_texts_of_test_rows_are_counted_or_dropped(start, tmp_path, treatment):
+    """They were learnt without a word, though examples.overlap forbids them."""
+    row = read_rows(start["examples"], "test")[0]
+    (tmp_path / "texts.txt").write_text("\n".join([*LINES, row.text]))
+    source = VectorTeacher(texts=str(tmp_path / "texts.txt")).source()
+    taught = TaughtVectors(tmp_path / "taught")
+    with tuning_job.eagerly():
+        embed_texts.run(**start, taught=taught, source=source, overlap=treatment, near_overlap="off")
+    assert sum(taught.features()["counts"].values()) == len(LINES) + (treatment == "keep")
+    assert taught.counts["unlabelled_in_test"] == 1
+
+
+def test_texts_of_test_rows_are_refused_before_any_step(job, tmp_path):
+    query = json.loads((tmp_path / "queries.jsonl").read_text().splitlines()[-1])
+    (tmp_path / "test.jsonl").write_text(json.dumps(query))
+    (tmp_path / "texts.txt").write_text("\n".join([*LINES, query["query"]]))
+    settings = make_settings(
+        {**job, "examples": {**job["examples"], "test": str(tmp_path / "test.jsonl"), "overlap": "error"}}
+    )
+    source = settings.examples
+    with pytest.raises(InputError, match=r"1 of 33 unlabelled texts are those of test rows"):
+        TeacherCapability().check_rows(settings.teacher, settings, source.splits())
+
+
 def test_sentences_are_spread_over_a_passage():
     passage = "One is here. Two is here. Three is here. Four is here. Five is here."
     taught = [(0, passage, "passage"), (1, "Five is here.", "passage"), (2, "Is it? It is.", "query")]
@@ -515,20 +540,20 @@ def save_model(folder, task):
     return model
 
 
-@pytest.mark.parametrize(("own", "of_job"), [("cow ", ""), ("", "hen "), ("cow ", "hen ")])
-def test_a_student_gets_the_prompts_of_the_job_and_a_teacher_keeps_its_own(start, tmp_path, monkeypatch, own, of_job):
+@pytest.mark.parametrize(("prompt", "of_job"), [("cow ", ""), ("", "hen "), ("cow ", "hen ")])
+def test_a_student_gets_the_prompts_of_the_job_and_a_teacher_its_own(start, tmp_path, monkeypatch, prompt, of_job):
     """A teacher without prompts had those of the job."""
     task, features = read_model(start["teacher"]), start["examples"].features()
-    prompts = {"query": own, "passage": own}
+    prompts = {"query": prompt, "passage": prompt}
     source = save_model(
         tmp_path / "prompted", Embedding.build(task.encoder, task.tokenizer, max_length=16, prompts=prompts)
     )
     content = {**features, "settings": {**features["settings"], "prompts": {"query": of_job, "passage": of_job}}}
     monkeypatch.setattr(TaskExamples, "features", lambda examples: content)
-    for keeps_prompts, prompt in ((True, own), (False, of_job)):
+    for keeps_prompts, expected in ((True, prompt), (False, of_job)):
         adopted = Model(tmp_path / f"adopted-{keeps_prompts}")
         adopt_model.run(pretrained=source, examples=start["examples"], model=adopted, keeps_prompts=keeps_prompts)
-        assert read_model(adopted).prompts.passage == prompt
+        assert read_model(adopted).prompts.passage == expected
 
 
 def test_a_student_compares_vectors_as_its_teacher_does(start, tmp_path):
