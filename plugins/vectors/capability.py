@@ -19,7 +19,7 @@ from pipeline.settings.schema import Settings
 from plugins.vectors.measure_pairs import measure_pairs
 from plugins.vectors.settings import VectorTeacher
 from plugins.vectors.sizes import check_shapes_of_sizes, check_sizes, check_training, export_sizes
-from plugins.vectors.source import TeacherCheckpoint
+from plugins.vectors.source import TeacherCheckpoint, vector_width
 from plugins.vectors.steps import TaughtVectors, adopt_model, embed_texts, hold_out
 
 # Tables of trainings on labels, which a student that learns vectors alone does not have.
@@ -92,7 +92,7 @@ class TeacherCapability(Capability[VectorTeacher]):
             return vectors.shape[1]
         teacher = TeacherCheckpoint(table.path) if table.path else settings.checkpoint
         assert teacher is not None
-        return teacher.size("hidden_size")
+        return vector_width(teacher)
 
     def count_texts(self, table: VectorTeacher, tuning: FineTuningSettings, rows: float) -> int:
         """0, as the teacher is not trained."""

@@ -22,6 +22,7 @@ from keras_bert.core.processor import usable_processors
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 from keras_bert.core.vector_codes import check_vectors
 from keras_bert.interop.configs import CONFIG_FILE
+from keras_bert.interop.sentence_transformers import read_pooling
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
@@ -42,6 +43,17 @@ class TeacherCheckpoint(Checkpoint):
                 "teacher.space in place of teacher.path to learn the space of a version that was pushed"
             )
         super().check()
+
+
+def vector_width(checkpoint: Checkpoint) -> int | None:
+    """The width of the vectors that a checkpoint makes; None if only its weights would tell."""
+    hidden_size = checkpoint.size("hidden_size")
+    if hidden_size is None:
+        return None
+    with errors_of_checkpoint(checkpoint.folder()):
+        pooling = read_pooling(checkpoint.folder())
+    whole = [layer.units for layer in pooling.projections] or [hidden_size * len(pooling.pooling.split("+"))]
+    return pooling.dimension or whole[-1]
 
 
 class TaughtTexts(NamedTuple):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from components.artifacts.standard import Model, TaskExamples, Vocabulary
 from components.distill import distill
 from components.dsl.errors import InputError
 from components.examples.registry import read_rows
+from components.export_model import _truncate
 from components.prune import prune
 from components.quantize import quantize
 from components.sources.retrieval import QueryRow
@@ -598,6 +600,8 @@ def test_a_truncated_teacher_stays_truncated_and_its_student_has_its_width(start
         made = read_model(student)
         assert made.predict(LINES[:2]).shape == (2, 8)
         assert made.space == teacher.space == task.space
+    # `[export] dimension` of an earlier job holds for a release into the space of its file.
+    assert _truncate(made, 8) is made
 
 
 @pytest.mark.parametrize(
@@ -607,6 +611,7 @@ def test_a_truncated_teacher_stays_truncated_and_its_student_has_its_width(start
         ({"vectors": "v"}, 5),
         ({"space": "pushed/search/3"}, 8),
         ({"path": "bert"}, 16),
+        ({"path": "dense"}, 12),
     ],
 )
 def test_truncated_files_have_a_width_below_that_of_the_teachers_vectors(job, tmp_path, change, width):
@@ -620,6 +625,14 @@ def test_truncated_files_have_a_width_below_that_of_the_teachers_vectors(job, tm
         with tuning_job.eagerly():
             task.export(folder / "model.onnx")
         task.save_settings(folder)
+    if change == {"path": "dense"}:
+        shutil.copytree(tmp_path / "bert", tmp_path / "dense")
+        kinds = {"": "Transformer", "1_Pooling": "Pooling", "2_Dense": "Dense"}
+        modules = [{"path": path, "type": f"sentence_transformers.models.{kind}"} for path, kind in kinds.items()]
+        (tmp_path / "dense/modules.json").write_text(json.dumps(modules))
+        for name, content in (("1_Pooling", {"pooling_mode_mean_tokens": True}), ("2_Dense", {"out_features": 12})):
+            (tmp_path / "dense" / name).mkdir()
+            (tmp_path / "dense" / name / "config.json").write_text(json.dumps(content))
     texts = "rows.jsonl" if "vectors" in change else "texts.txt"
     paths = {name: value if name == "vectors" else str(tmp_path / value) for name, value in change.items()}
     tables = {
