@@ -60,6 +60,7 @@ class RemoteVersions:
 
     def download(self, number: int, folder: Path) -> None:
         """Downloads a version into a folder, unless the folder holds its files already."""
+        folder.parent.mkdir(parents=True, exist_ok=True)
         # Of processes that read the same version, one downloads it.
         with folder_locked(folder.parent):
             digests = self.marker(number).get("files", {})

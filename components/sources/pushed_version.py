@@ -45,7 +45,6 @@ class PushedVersion:
         place = Path(self.path)
         versions = self._versions()
         if versions is not None:
-            place.parent.mkdir(parents=True, exist_ok=True)
             versions.download(int(place.name), place)
         return place
 
