@@ -85,11 +85,7 @@ SCHEMAS: dict[str, dict[str, Feature]] = {
         "segment_ids": _SEGMENTS,
         "label": Feature("flags", "int64, (labels,): 1 for each label of the row, 0 for others, as in labels.json"),
     },
-    "regression": {
-        "token_ids": _TOKENS,
-        "segment_ids": _SEGMENTS,
-        "value": Feature("number", "float32: the number"),
-    },
+    "regression": {"token_ids": _TOKENS, "segment_ids": _SEGMENTS, "value": Feature("number", "float32: the number")},
     "reranking": {
         "token_ids": Feature("tokens", "int64, (length,): [CLS] query [SEP] passage [SEP]; not padded"),
         "segment_ids": _SEGMENTS,

@@ -12,13 +12,7 @@ from keras_bert.options.training import Decay
 
 # Biases and LayerNorm's gamma and beta are not decayed (released code, `optimization.py`).
 NOT_DECAYED = ("bias", "gamma", "beta")
-_EMBEDDINGS = (
-    "token_embedding",
-    "position_embedding",
-    "segment_embedding",
-    "embeddings_norm",
-    "embedding_projection",
-)
+_EMBEDDINGS = ("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm", "embedding_projection")
 
 
 @keras.saving.register_keras_serializable("keras_bert")
