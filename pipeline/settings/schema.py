@@ -187,7 +187,7 @@ def _choose_examples(value: Any) -> str:
     """Returns the tag of the built-in task if the table has only its keys, else the tag of the table's task."""
     if isinstance(value, dict) and not value.keys() - {field.name for field in dataclasses.fields(DocstringTask)}:
         return BUILT_IN
-    task = value.get("task", TableSource.task) if isinstance(value, dict) else TableSource.task
+    task = value.get("task", TableSource.task) if isinstance(value, dict) else getattr(value, "task", TableSource.task)
     return TASKS.get(task, task) if isinstance(task, str) else repr(task)
 
 

@@ -43,12 +43,11 @@ class TrainingTimes(NamedTuple):
 
     step: float
     steps: int
-    begin: float
     rows: dict[str, int]
 
 
 class TrainingCost(RecordArtifact[TrainingTimes]):
-    """`training_cost.json`: {"step": seconds, "steps": timed, "begin": seconds, "rows": {"train": ..., ...}}."""
+    """`training_cost.json`: {"step": seconds, "steps": timed, "rows": {"train": ..., ...}}."""
 
     record_file = "training_cost.json"
 

@@ -147,6 +147,9 @@ class Grid(NamedTuple):
         }
         if candidate.vocabulary_size != self.whole_vocabulary:
             update["fitted_vocabulary"] = FittedVocabulary(size=candidate.vocabulary_size)
+        if tasks := getattr(self.settings, "tasks", None):
+            # Models of single tasks, which a table of scores compares, would be trained after the time of the search.
+            update["tasks"] = {name: _replaced(task, compare_single=False) for name, task in tasks.items()}
         return self.settings.model_copy(update=update)
 
     def tables(self, candidate: Candidate) -> dict[str, dict[str, Any]]:

@@ -34,30 +34,32 @@ def measure_distillation(
     cost: Output[TrainingCost],
     shape: Student,
     names: tuple[str, ...] = ("",),
+    temperature: float = 1.0,
     distillation: DistillationSettings = DistillationSettings(),
 ) -> None:
     """Times the first steps that `distill` would make; the student is thrown away.
 
     `examples` are in the order of `names`, the tasks of the teacher. A step has rows of one task, and each task has a
-    student for itself here, which takes as long as that of all.
+    student for itself here, which takes as long as that of all. The tasks take turns in proportion to their numbers of
+    rows to the power of 1 / `temperature`.
 
     Seconds depend on this machine and its present load: the step runs once, and equal inputs reuse its result.
 
     The length of the training does not matter.
     """
-    started, total, counts = time.perf_counter(), 0.0, Counter[str]()
-    seconds, turns = list[float](), list[int]()
+    total = 0.0
+    counts = Counter[str]()
+    seconds: list[float] = []
+    turns: list[float] = []
     for name, source in zip(names, examples, strict=True):
         step, steps, rows = _time_task(teacher, name, source, shape, distillation)
         total += step * steps
         seconds.append(step)
-        turns.append(rows)
+        turns.append(rows ** (1 / temperature))
         counts.update(source.features()["counts"])
-    # A task has turns in proportion to its rows.
     mean = statistics.fmean(seconds, weights=turns)
-    begin = time.perf_counter() - started - total
-    cost.write(TrainingTimes(mean, max(1, round(total / mean)), begin, dict(counts)))
-    cost.counts = {"step": mean, "begin": begin}
+    cost.write(TrainingTimes(mean, max(1, round(total / mean)), dict(counts)))
+    cost.counts = {"step": mean}
 
 
 def _time_task(

@@ -108,16 +108,22 @@ def wire_trial(settings: Settings, seed: int, stages: Sequence[Stage], later: Se
     # Names of steps need no numbers, as a pipeline has one seed.
     settings = settings.model_copy(update={"seeds": 1})
     chain: Chain | JointChain
+    teachers: list[Handle[Any]] = []
     if is_joint(settings):
         trainings = {name: getattr(settings, name) for name in ("fine_tuning", "distillation", *STAGES[1:])}
         changes = {name: seeded(training, seed) for name, training in trainings.items() if training is not None}
         chain = joint_chains(settings.model_copy(update=changes))[0]
-        begin, rows = chain.start, chain.rows
-        teachers: list[Handle[Any]] = chain.teachers if stages else []
+        begin = chain.start
+        rows = chain.rows
+        if stages:
+            teachers = chain.teachers
     else:
         start, examples = wire_start(settings)
-        rows, chain = [examples], Chain(settings, start, examples, seed)
-        begin, teachers = [start.model, examples], [chain.model()] if stages else []
+        chain = Chain(settings, start, examples, seed)
+        begin = [start.model, examples]
+        rows = [examples]
+        if stages:
+            teachers = [chain.model()]
     training = model = chain.model(stages)
     encoder = model.node.inputs.get("encoder")
     if isinstance(encoder, Handle):  # whose vectors a head is fitted to

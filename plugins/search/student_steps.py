@@ -70,6 +70,8 @@ class StudentWiring(abc.ABC):
         jobs = split_job(settings)
         self.tasks = tuple(jobs)
         self.max_length = max(job.max_length for job in jobs.values())
+        # How often small tasks have a turn in the trainings of several, see `measure_distillation`.
+        self._temperature = 1.0
         self._timing = {
             "lengths": tuple(settings.export.choose_lengths(self.max_length)),
             "timed": (self.max_length,),
@@ -105,6 +107,7 @@ class StudentWiring(abc.ABC):
             teacher=self._teacher,
             examples=[*self._student_rows],
             names=self.tasks,
+            temperature=self._temperature,
             shape=grid.shape(candidate),
             # The length does not matter for the time of a step, and a constant one lets searches share the result.
             distillation=dataclasses.replace(seeded(distillation, 0), steps=None, epochs=1.0),
@@ -154,17 +157,19 @@ class JointStudentWiring(StudentWiring):
         self._chains = joint_chains(settings)
         first = self._chains[0]
         super().__init__(settings, first.model(), first.rows, first.rows)
+        self._temperature = first.model().node.values["temperature"]
 
     def wire_teachers(self) -> list[Handle[Artifact]]:
         return [handle for chain in self._chains for handle in chain.teachers]
 
     def try_candidate(self, candidate: Candidate, grid: Grid, share: float, round_number: int) -> Handle[Validation]:
-        settings, label = grid.settings_of(candidate, share), f"{grid.name(candidate)}-{round_number}"
+        settings = grid.settings_of(candidate, share)
+        label = f"{grid.name(candidate)}-{round_number}"
         # Trials are not pruned.
         chain = joint_chains(settings.model_copy(update={"pruning": None}))[0]
-        student, quantized = (chain.model(stages) for stages in (("student",), ("student", "quantization")))
-        for model in (student, quantized):
-            append_name(model.node, label)
+        quantized = chain.model(("student", "quantization"))
+        append_name(chain.model(("student",)).node, label)
+        append_name(quantized.node, label)
         return wire_score(settings, chain.rows, label, model=quantized)
 
     def push_winner(self, candidate: Candidate, grid: Grid, root: Path, limits: Limits) -> WinnerOutputs:
@@ -209,7 +214,8 @@ class SingleStudentWiring(StudentWiring):
         return [*(whole.teacher for whole in self._whole), *self._student_rows]
 
     def try_candidate(self, candidate: Candidate, grid: Grid, share: float, round_number: int) -> Handle[Validation]:
-        settings, label = grid.settings_of(candidate, share), f"{grid.name(candidate)}-{round_number}"
+        settings = grid.settings_of(candidate, share)
+        label = f"{grid.name(candidate)}-{round_number}"
         start, rows, teacher = self._reduced(0, candidate, grid)
         chain = Chain(settings, start, rows, 0, name_by_stage=True, label=label, teacher=teacher)
         return wire_score(settings, [rows], label, model=chain.model(("student", "quantization")))

@@ -37,6 +37,12 @@ def test_a_checkpoint_and_rows_are_enough(tmp_path):
     assert (settings.export, settings.evaluation, settings.push.folder) == (Export(), Thresholds(), "")
 
 
+@pytest.mark.parametrize("source", [SentenceSource(train="names.conll"), TableSource(train="moods.tsv")])
+def test_rows_of_any_kind_may_be_an_object(tmp_path, source):
+    settings = load(tmp_path, CHECKPOINT + EXAMPLES)
+    assert Settings(checkpoint=settings.checkpoint, examples=source).examples == source
+
+
 def test_a_corpus_and_the_shape_of_an_encoder_are_enough(tmp_path):
     settings = load(tmp_path, CORPUS)
     assert (settings.checkpoint, settings.examples) == (None, None)

@@ -107,3 +107,18 @@ def test_the_stricter_limit_of_each_task_holds_for_the_push_and_the_version_befo
     assert {one.max_regression for one in limits.values()} == {100.0}
     assert limits["mood"].metric == "mcc"
     assert models_behind(outputs.pushed.node, "distill_together") == {"distill_together-0", "distill_together-1"}
+
+
+def test_the_push_trains_no_models_of_single_tasks_to_compare_with(job, tmp_path):
+    """Their trainings would follow after the time of the search."""
+    wiring, grid = job("[tasks.mood]\ncompare_single = true\n")
+    pushed = wiring.push_winner(SMALL, grid, tmp_path, Limits(megabytes=0.042)).pushed.node
+    assert not models_behind(pushed, "fine_tune") | models_behind(pushed, "measure_single")
+    assert grid.settings.tasks["mood"].compare_single
+    assert not {table for table in grid.tables(SMALL) if table not in ("student", "quantization")}
+
+
+def test_the_time_of_a_training_has_the_turns_of_the_job(job):
+    wiring, grid = job("[sharing]\ntemperature = 3.0\n")
+    assert wiring.time_training(SMALL, grid).node.values["temperature"] == 3.0
+    assert job()[0].time_training(SMALL, grid).node.values["temperature"] == 1.0

@@ -20,7 +20,7 @@ CONTENTS = {
     "measure_search_space": ("search_space", SearchSpace, make_bounds()),
     "validate": ("validation", Validation, ValidationScore("accuracy", 0.9, 100)),
     "measure_footprint": ("latency", Latency, {"file": FileFootprint(1_000_000, 900_000, {"128": 1.0})}),
-    "measure_distillation": ("cost", TrainingCost, TrainingTimes(1.0, 2, 1.0, {"train": 320, "validation": 32})),
+    "measure_distillation": ("cost", TrainingCost, TrainingTimes(1.0, 2, {"train": 320, "validation": 32})),
 }
 
 
