@@ -18,9 +18,11 @@ from keras_bert.tasks.base import Task, take_part
 # by up to 11 % (docs/decisions/0055); of MiniLM's file that saturates, all rows of its self-test differed, by 6 % and
 # more.
 _TOLERANCE = 0.02
-# Rows with outputs, the least tokens of one, and the largest numbers of an output that are kept: the first numbers of a
-# sparse vector are 0 for every text.
-_ROWS, _FEWEST_TOKENS, _NUMBERS = 3, 8, 64
+# Rows with outputs, and the least tokens of one.
+_ROWS, _FEWEST_TOKENS = 3, 8
+# How many numbers of an output are kept (the largest: the first ones of a sparse vector are 0 for every text), and how
+# many tasks share the texts without outputs: the first pair with which the file has at most so many bytes.
+_SIZES, _MOST_BYTES = ((64, 1), (32, 1), (16, 1), (8, 1), (8, 2), (8, 4), (8, 8)), 20_000
 # The blocks of a file that `hash_blocks` reads, in bytes. A training changes each of them.
 _BLOCKS, _BLOCK = 64, 64
 
@@ -45,41 +47,50 @@ def write_self_test(folder: Path) -> None:
     - `rows`: golden rows. All have `text` with its `pieces`. Some have the model's inputs, `second` of a pair and
       `outputs`, too: the numbers at `places` of each file's output, where those of the first file are largest;
     - of several tasks only `tasks`: name -> the same for each, whose numbers have a range of their own.
+
+    Of many files or tasks it keeps fewer numbers, and many tasks share the texts without outputs among them, so that
+    eight tasks fit into 20 KB.
     """
     golden = json.loads((folder / GOLDEN_FILE).read_text(encoding="utf-8"))
     settings = json.loads((folder / TASK_FILE).read_text(encoding="utf-8"))
-    tests = {
-        name: _make_test(folder, task, [row for row in golden if row.get("task", "") == name])
-        for name, task in settings.get("tasks", {"": settings}).items()
-    }
-    content = tests.get("", {"tasks": tests})
-    (folder / SELF_TEST_FILE).write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
+    for numbers, sharing in _SIZES:
+        tests = {}
+        for index, (name, task) in enumerate(settings.get("tasks", {"": settings}).items()):
+            rows = [row for row in golden if row.get("task", "") == name]
+            tests[name] = _make_test(folder, task, rows, numbers, slice(index % sharing, None, sharing))
+        content = json.dumps(tests.get("", {"tasks": tests}), ensure_ascii=False, separators=(",", ":")) + "\n"
+        if len(content.encode()) <= _MOST_BYTES:
+            break
+    (folder / SELF_TEST_FILE).write_text(content, encoding="utf-8")
 
 
 _INPUTS = ("text", "second", "pieces", "token_ids", "segment_ids", "padding_mask")
 
 
-def _make_test(folder: Path, settings: Mapping[str, Any], golden: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The self-test of a task, from its settings and its golden rows."""
+def _make_test(
+    folder: Path, settings: Mapping[str, Any], golden: Sequence[Mapping[str, Any]], numbers: int, texts: slice
+) -> dict[str, Any]:
+    """The self-test of a task, from its settings and its golden rows, with some of the texts without outputs."""
     names = [file.name for file in FILES if file.takes_pairs and Path(file.name).suffix in (".tflite", ".onnx")]
     files: dict[str, Any] = {}
     for name in names:
-        numbers = [flatten_output(row["outputs"][name]) for row in golden if name in row["outputs"]]
-        if numbers and (folder / name).is_file():
-            tolerance = round(_TOLERANCE * float(np.ptp(np.concatenate(numbers))), 6)
+        outputs = [flatten_output(row["outputs"][name]) for row in golden if name in row["outputs"]]
+        if outputs and (folder / name).is_file():
+            tolerance = round(_TOLERANCE * float(np.ptp(np.concatenate(outputs))), 6)
             files[name] = {"bytes": (folder / name).stat().st_size, "hash": hash_blocks(folder / name)}
             files[name]["tolerance"] = max(tolerance, 1e-5)
     # A file for MediaPipe alone, or a SavedModel, has no such rows.
     chosen = _choose_rows(golden, has_pairs=bool(settings.get("pairs"))) if files else set()
     rows = []
-    for number, row in enumerate(golden):
-        if number in chosen:
-            outputs = {name: np.array(flatten_output(row["outputs"][name])) for name in files if name in row["outputs"]}
-            places = np.sort(np.argsort(-np.abs(next(iter(outputs.values()))), kind="stable")[:_NUMBERS])
-            kept = {"places": places.tolist(), "outputs": {name: outputs[name][places].tolist() for name in outputs}}
-            rows.append({key: value for key, value in row.items() if key in _INPUTS} | kept)
-        elif "prompt" not in row and "second" not in row:
-            rows.append({key: row[key] for key in ("text", "pieces")})
+    for row in (golden[number] for number in sorted(chosen)):
+        of_files = {name: np.array(flatten_output(row["outputs"][name])) for name in files if name in row["outputs"]}
+        places = np.sort(np.argsort(-np.abs(next(iter(of_files.values()))), kind="stable")[:numbers])
+        kept = {"places": places.tolist(), "outputs": {name: of_files[name][places].tolist() for name in of_files}}
+        rows.append({key: value for key, value in row.items() if key in _INPUTS} | kept)
+    others = [
+        row for number, row in enumerate(golden) if number not in chosen and not {"prompt", "second"} & row.keys()
+    ]
+    rows += [{key: row[key] for key in ("text", "pieces")} for row in others[texts]]
     return {"files": files, "labels": hash_bytes("\n".join(settings.get("labels", [])).encode()), "rows": rows}
 
 

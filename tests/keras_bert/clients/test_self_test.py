@@ -10,6 +10,8 @@ import keras_bert
 from keras_bert.clients import self_test
 from keras_bert.clients.golden import make_golden_rows, write_golden
 from keras_bert.clients.self_test import SelfTestError, check_file, write_self_test
+from keras_bert.export.sample_texts import TEXTS
+from keras_bert.export.targets.registry import FILES
 from pipeline.cli import main
 from tests.keras_bert.clients.exported import export_folder
 from tests.keras_bert.export.word_tasks import make_task
@@ -95,6 +97,40 @@ def test_other_tasks_have_one(kind, tmp_path):
     assert (folder / "self_test.json").stat().st_size < 20_000
     rows = json.loads((folder / "self_test.json").read_text())["rows"]
     assert [len(row["outputs"][FILE]) <= 64 for row in rows if "outputs" in row] == [True] * 3
+
+
+@pytest.mark.parametrize(("tasks", "files"), [(1, 9), (2, 3), (4, 3), (8, 3)])
+def test_many_files_and_tasks_have_as_many_bytes_as_one(tasks, files, tmp_path):
+    """Two tasks of vectors in three files had 20.6 KB, four had 41 KB, and one in nine files had 23.5 KB."""
+    chance, names = np.random.default_rng(0), [f"task_{number}" for number in range(tasks)] if tasks > 1 else [""]
+    of_ids = [file.name for file in FILES if file.takes_pairs and file.name.endswith((".tflite", ".onnx"))][:files]
+    assert len(of_ids) == files
+    rows = []
+    for file in of_ids:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_bytes(bytes(10_000))
+    for name in names:
+        for text in TEXTS:
+            pieces = chance.integers(1000, 30_000, max(3, len(text) // 4)).tolist()
+            ids = [101, *pieces, 102]
+            outputs = {file: np.round(chance.normal(0, 0.05, 384), 6).tolist() for file in of_ids}
+            row = {"text": text, "pieces": pieces, "token_ids": ids, "outputs": outputs}
+            rows.append({"task": name, **row, "segment_ids": [0] * len(ids), "padding_mask": [1] * len(ids)})
+    write_golden(tmp_path, rows)
+    settings = {"labels": ["no", "yes"]}
+    (tmp_path / "task.json").write_text(
+        json.dumps({"tasks": dict.fromkeys(names, settings)} if tasks > 1 else settings)
+    )
+    write_self_test(tmp_path)
+    assert 5_000 < (tmp_path / "self_test.json").stat().st_size <= 20_000
+    content = json.loads((tmp_path / "self_test.json").read_text())
+    tests = content.get("tasks", {"": content})
+    assert list(tests) == names
+    for test in tests.values():
+        counts = [len(row["outputs"][file]) for row in test["rows"] if "outputs" in row for file in of_ids]
+        assert len(counts) == 3 * files
+        assert min(counts) >= 8
+    assert {row["text"] for test in tests.values() for row in test["rows"]} == set(TEXTS)
 
 
 def test_the_largest_numbers_of_an_output_are_kept(folder):
