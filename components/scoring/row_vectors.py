@@ -1,6 +1,8 @@
 """Vectors of rows that the head of a model reads, which new rows are compared with."""
 
 import base64
+import functools
+import itertools
 import math
 import random
 from collections.abc import Sequence
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 VECTORS_FILE = "vectors.json"
 # Vectors are projected to so many numbers by random signs, which keeps their distances (Achlioptas 2003).
 VECTOR_WIDTH, _MOST_ROWS = 64, 1000
+# Sparse vectors have a number for each piece of the vocabulary, so that all of them would take a gigabyte.
+_ROWS_AT_ONCE = 128
 
 
 def encode_vectors(task: "Task", file: Path, rows: Sequence[Any]) -> str:
@@ -42,7 +46,14 @@ def project_vectors(task: "Task", file: Path, rows: Sequence[Any]) -> Array | No
     outputs = task.outputs(texts, seconds, keep=lambda made: made[task.output_name] if isinstance(made, dict) else made)
     outputs = (np.asarray(output, np.float64) for output in outputs)
     # Outputs of tokens are 0 at padding.
-    vectors = np.stack([output if output.ndim == 1 else output[output.any(axis=1)].mean(axis=0) for output in outputs])
+    vectors = (output if output.ndim == 1 else output[output.any(axis=1)].mean(axis=0) for output in outputs)
+    projected = []
+    while block := list(itertools.islice(vectors, _ROWS_AT_ONCE)):
+        projected.append(np.stack(block) @ _draw_signs(len(block[0])) / math.sqrt(len(block[0])))
+    return np.concatenate(projected)
+
+
+@functools.lru_cache(maxsize=1)
+def _draw_signs(width: int) -> Array:
     # Python's generator, unlike NumPy's, gives the same numbers in all versions.
-    signs = random.Random(0).choices((-1.0, 1.0), k=vectors.shape[1] * VECTOR_WIDTH)
-    return vectors @ np.reshape(signs, (-1, VECTOR_WIDTH)) / math.sqrt(vectors.shape[1])
+    return np.reshape(random.Random(0).choices((-1.0, 1.0), k=width * VECTOR_WIDTH), (-1, VECTOR_WIDTH))

@@ -61,13 +61,21 @@ def pack_export(space: LabelSpace, labels: Mapping[str, Label]) -> bytes:
     return b"".join(parts)
 
 
-def unpack_export(content: bytes) -> tuple[str, dict[str, tuple[int, Array]]]:
-    """The identifier of the space, and of each label the number and the sums of its examples."""
+def unpack_export(content: bytes, space: LabelSpace, owner: str) -> dict[str, tuple[int, Array]]:
+    """Of each label the number and the sums of its examples; `owner` names the table with the space in errors.
+
+    Raises:
+        ValueError: the export is of a table of another space, or is damaged.
+    """
     reader = _Reader(content, _EXPORT, "export of labels")
-    width, count, space = reader.read("<2i16s")
+    width, count, digest = reader.read("<2i16s")
+    ours, theirs = space.digest(), digest.decode(errors="replace")
+    rule = f"be {ours}, the space of {owner}: sums of another encoder cannot be added"
+    check("LabelTable", "space", theirs == ours, rule, theirs)
+    reader.check(width == len(space.center))
     labels = {reader.name(): (reader.read("<i")[0], reader.array(width)) for _ in range(count)}
     reader.check(reader.is_at_end and len(labels) == count and all(examples > 0 for examples, _ in labels.values()))
-    return space.decode(), labels
+    return labels
 
 
 def _pack_name(name: str) -> bytes:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from plugins.open_labels.former import merge_former
+from plugins.open_labels.label_file import unpack_export
 from plugins.open_labels.label_table import LabelTable
 from tests.plugins.open_labels.test_label_table import WIDTH, rows
 
@@ -49,7 +50,7 @@ def test_sums_of_a_model_whose_vectors_are_turned_are_as_good_as_its_examples():
     np.testing.assert_allclose(newer.table.scores(tested), by_vectors.scores(tested), rtol=0.02, atol=0.1)
     assert newer.table["new"].weight == pytest.approx(6.0, abs=0.01)
     # The examples are part of this release: devices do not export them again.
-    assert LabelTable.from_bytes(newer.table.as_bytes()).export() == newer.table.copy().export()
+    assert unpack_export(newer.table.export(), newer.table.space, "the table") == {}
     assert (newer.table["new"].added, newer.table["a"].added) == (0, 0)
     newer.table.undo()
     assert newer.table.as_bytes() == before
@@ -65,10 +66,26 @@ def test_vectors_that_say_little_of_the_newer_ones_count_for_less():
     assert 0.2 < worth < 0.8
     assert newer.table["new"].weight == pytest.approx(4 * worth)
     former.table.add("new", draw(chance, 4))
-    with pytest.raises(ValueError, match=r"exported must be [0-9a-f]{16}, the space of the former model, from whose"):
+    with pytest.raises(ValueError, match=r"space must be [0-9a-f]{16}, the space of the former table: sums of another"):
         merge_former(newer, noisy, [former.table.export()], texts())
     with pytest.raises(ValueError, match="texts must be at least 50 texts, got 49"):
         merge_former(newer, noisy, [], texts(49))
+
+
+@pytest.mark.parametrize("width", [1, WIDTH - 1, WIDTH + 1])
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_sums_of_another_width_are_refused(width, is_alone):
+    """A sum of one number was added to all coordinates."""
+    former, newer = make_model(lambda vectors: vectors), make_model(rotate)
+    device = former.table.copy()
+    device.add("new", draw(np.random.default_rng(6), 2))
+    exported = device.export()
+    sums = np.ones(width, "float32").tobytes()
+    other = exported[:8] + np.int32(width).tobytes() + exported[12 : -4 * WIDTH] + sums
+    before = newer.table.as_bytes()
+    with pytest.raises(ValueError, match="content must be a whole export of labels"):
+        merge_former(newer, former, [other] if is_alone else [exported, other], texts())
+    assert newer.table.as_bytes() == before
 
 
 def test_merged_examples_are_not_exported_twice():
