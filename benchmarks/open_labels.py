@@ -114,7 +114,8 @@ def measure(
                 scores = chosen.scores(vectors.test)
                 yield from shares(f"{count} examples{bias}{file}", chosen, scores, test.labels, is_new)
         if options.epochs:
-            former = fit_table(before := options.former[file], names, train, old)
+            before = options.former[file]
+            former = fit_table(before, names, train, old)
             counts = dict.fromkeys(added, EXAMPLES[-1])
             sums = {name: former.space.project(before.train[examples[name]]).sum(axis=0) for name in added}
             worth = add_mapped(table, former, counts, sums, vectors.train[old], before.train[old])

@@ -110,8 +110,11 @@ def distill(
         rule = "be left out for rows of single texts, and for rows with labels or answers"
         check("distill", "new_pairs", not new_pairs, rule, new_pairs)
     has_texts = _has_texts(teacher, arguments)
+    if not has_texts:
+        check_labels(teacher, arguments)
     rule = "be left out unless data are the texts of an embedding or a retrieval alone"
-    # Labels of a table have places among the teacher's own vectors.
+    if is_fitted_to_rows(teacher):
+        rule = "be left out for a task with a table of labels, which have places among the teacher's own vectors"
     takes_vectors = has_texts and not teacher.tunes
     check("distill", "vectors", vectors is None or takes_vectors, rule, type(vectors).__name__)
     vectors, spaces = read_vector_columns(vectors)
@@ -142,10 +145,28 @@ def distill(
     if has_texts:
         of_vectors = [*spaces, digest([rows[TEACHER_ANSWERS].tobytes()])]
         small.space = teacher.space if vectors is None else of_vectors[0]
-    elif small.tunes and small.tuned_by == "train":
-        # What the teacher has of its own vectors, such as a table of labels, does not hold for those of the student.
-        tune_task(small, *arguments)
+    else:
+        fit_to_rows(small, arguments)
     return small
+
+
+def is_fitted_to_rows(task: Task) -> bool:
+    """Whether a task has a table of labels, or else settings, that are fitted to its vectors of training rows."""
+    return task.tunes and task.tuned_by == "train"
+
+
+def check_labels(teacher: Task, columns: Sequence[Any]) -> None:
+    """Refuses rows without labels of a teacher whose student has a table of labels that is fitted to these rows."""
+    is_fitted = is_fitted_to_rows(teacher)
+    lost = [label for label in teacher.labels if is_fitted and label not in columns[1]]
+    rule = f"hold rows of {lost}, labels of the teacher that the student would not have"
+    check("distill", "labels", not lost, f"{rule}: add such rows, or remove the labels from the teacher's table", ...)
+
+
+def fit_to_rows(student: Task, columns: Sequence[Any]) -> None:
+    """Fits what the teacher has of its own vectors, such as a table of labels, to the vectors of a student."""
+    if is_fitted_to_rows(student):
+        tune_task(student, *columns)
 
 
 def prune(

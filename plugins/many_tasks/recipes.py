@@ -6,7 +6,14 @@ from typing import Any, cast
 
 from keras_bert.core.checks import check
 from keras_bert.data.array_batches import ArrayRows
-from keras_bert.in_memory.compress import PRUNING_RATE, QUANTIZATION_RATE, check_float, unchanged_if_failed
+from keras_bert.in_memory.compress import (
+    PRUNING_RATE,
+    QUANTIZATION_RATE,
+    check_float,
+    check_labels,
+    fit_to_rows,
+    unchanged_if_failed,
+)
 from keras_bert.in_memory.fit import (
     ProgressBar,
     check_learnable,
@@ -150,6 +157,8 @@ def distill(
     check("distill", "data", complete, f"have rows of {', '.join(teacher.tasks)}", list(data))
     shape = student or Student(layers=tuple(layers or ()))
     _, columns = _choose(teacher, data, "")
+    for name, task in teacher.tasks.items():
+        check_labels(task, columns[name])
     plan = suggest_training(teacher, _mean_count(columns), is_student=True, **{**shape.training, **training})
     mixed, sources = _read(teacher, columns, plan, temperature)
     settings = DistillationSettings(**vars(plan), **vars(distillation))
@@ -164,9 +173,7 @@ def distill(
         lambda name, task: _prepare(task, columns[name], read_rows(task, columns[name])),
     )
     for name, task in small.tasks.items():
-        # What the teacher has of its own vectors, such as a table of labels, does not hold for those of the student.
-        if task.tunes and task.tuned_by == "train":
-            tune_task(task, *columns[name])
+        fit_to_rows(task, columns[name])
     return small
 
 

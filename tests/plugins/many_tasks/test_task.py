@@ -191,6 +191,9 @@ def test_labels_as_data_are_fitted_to_the_training_rows(share):
     small = recipes.distill(many, data, student=Student(num_layers=1, hidden_size=8), **FAST)
     assert small.part("intent").labels == tuple(sorted(set(labels)))
     assert len(small.part("intent").classify(READ)) == len(READ)
+    many.part("intent").add_label("new", ["film , film"])
+    with pytest.raises(ValueError, match=r"distill\.labels must hold rows of \['new'\], labels of the teacher"):
+        recipes.distill(many, data, student=Student(num_layers=1, hidden_size=8), **FAST)
 
 
 def test_refuses_passages_of_other_micro_batches():

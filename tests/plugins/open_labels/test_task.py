@@ -130,9 +130,22 @@ def test_a_student_of_another_width_has_a_table_of_its_own_vectors(task, hidden_
     assert len(student.classify(TEXTS)) == len(TEXTS)
 
 
-def test_vectors_of_others_are_refused_for_a_student_with_a_table(task):
-    with pytest.raises(ValueError, match=r"distill\.vectors must be left out unless data are the texts"):
-        keras_bert.distill(task, TEXTS, layers=[0], vectors=task.predict(TEXTS)[:, ::-1], **QUICK)
+@pytest.mark.parametrize("data", [(TEXTS,), (TEXTS, LABELS)])
+def test_vectors_of_others_are_refused_for_a_student_with_a_table(task, data):
+    with pytest.raises(ValueError, match=r"distill\.vectors must be left out for a task with a table of labels, which"):
+        keras_bert.distill(task, *data, layers=[0], vectors=task.predict(TEXTS)[:, ::-1], **QUICK)
+
+
+def test_rows_without_a_label_that_was_added_are_refused(task):
+    """The student had lost the label."""
+    task.add_label("films", NEW)
+    message = r"distill\.labels must hold rows of \['films'\], labels of the teacher that the student would not have"
+    with pytest.raises(ValueError, match=message):
+        keras_bert.distill(task, TEXTS, LABELS, layers=[0], epochs=1, **QUICK)
+    labels = [*LABELS, *["films"] * len(NEW)]
+    student = keras_bert.distill(task, [*TEXTS, *NEW], labels, layers=[0], epochs=1, **QUICK)
+    assert student.labels == tuple(sorted(task.labels))
+    assert keras_bert.distill(task, TEXTS, layers=[0], epochs=1, **QUICK).labels == task.labels
 
 
 def test_prompts_of_queries_and_passages_have_no_part():
