@@ -9,6 +9,7 @@ from keras import ops
 
 from keras_bert.core.tensors import Tensor
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
+from plugins.many_tasks.task import CLOSENESS
 
 # The key of a batch that names its task begins with this.
 MARK = "task:"
@@ -75,9 +76,12 @@ class ManyObjective(TaskObjective):
         return self.shares[task_of(batch)] * distances
 
     def scores(self, outputs: Tensor, batch: Batch) -> Sums:
-        """The metrics of the batch's task as `NAME_...`, and its own loss, `NAME_loss`."""
-        name, objective = task_of(batch), self._of(batch)
-        return {f"{name}_{metric}": sums for metric, sums in objective.measure(outputs, batch).items()}
+        """The metrics of the batch's task as `NAME_...`, and its own loss, `NAME_loss`; of several also `CLOSENESS`."""
+        name, measured = task_of(batch), self._of(batch).measure(outputs, batch)
+        if len(self.objectives) > 1:
+            total, weight = measured["loss"]
+            measured = {**measured, CLOSENESS: (weight, weight + total)}
+        return {f"{name}_{metric}": sums for metric, sums in measured.items()}
 
     def spread_rows(self, rows: Tensor, batch: Batch) -> Tensor:
         return self._of(batch).spread_rows(rows, batch)

@@ -67,8 +67,8 @@ def fit(
         temperature: how often small tasks have a turn, see `MixedRows`.
         freeze: whether the encoder stays as it is, so that only heads are trained, and other tasks answer as before.
         class_weights: name -> the weights of its labels, see `keras_bert.fit`.
-        validation_split: share of the last rows of each task, which choose the weights by the mean of what would
-            choose them for each task alone: the accuracy of classes, and the negative loss of other tasks.
+        validation_split: share of the last rows of each task, which choose the weights by the mean over the tasks, each
+            of which counts once whatever its share: the accuracy of classes, and 1 / (1 + loss) of other tasks.
         start_head: how new heads start, see `keras_bert.fit`.
         verbose: 1 shows a progress bar, 0 none.
         training: settings of `Training`; by default those that suit the mean number of rows of a task, see

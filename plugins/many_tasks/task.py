@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 # Names of signatures of all tasks, and of outputs that say what is in a file of one task.
 _TAKEN = ("serve", "all", LOGITS, PROBABILITIES, START_LOGITS, END_LOGITS, SENTENCE_VECTOR)
+# The metric 1 / (1 + loss) of a task among others. The weights of the best validation have the best mean of all tasks:
+# a loss has no bound, so that one task would decide alone, and this metric is between 0 and 1, as accuracy is.
+CLOSENESS = "closeness"
 # The number of texts whose outputs are in memory at once.
 _TEXTS_AT_ONCE = 1024
 
@@ -84,8 +87,9 @@ class ManyTasks(Task):
 
             model = join_tasks(tasks)
         self.tasks = tasks
+        bounded = {"validation_loss": f"validation_{CLOSENESS}"} if len(tasks) > 1 else {}
         self.selected_by = tuple(  # type: ignore[misc]
-            metric.replace("validation", f"validation_{name}", 1)
+            bounded.get(metric, metric).replace("validation", f"validation_{name}", 1)
             for name, task in tasks.items()
             for metric in task.selected_by
         )

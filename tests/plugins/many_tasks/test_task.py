@@ -10,6 +10,8 @@ import pytest
 
 import keras_bert
 from keras_bert.core.folders import LOGITS
+from keras_bert.core.target_scale import TargetScale
+from keras_bert.objectives.base import means
 from keras_bert.options.compression import Student
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.classification import Classification
@@ -17,6 +19,7 @@ from keras_bert.tasks.pretraining import Pretraining
 from keras_bert.tasks.retrieval import Retrieval
 from plugins.many_tasks import recipes
 from plugins.many_tasks.joint import named_apart
+from plugins.many_tasks.objective import MARK
 from plugins.many_tasks.outputs import Remembered
 from plugins.many_tasks.task import ManyTasks
 from tests.keras_bert.recipes.test_texts import TEXTS, TOKENIZER
@@ -108,10 +111,27 @@ def test_all_tasks_learn_together():
     assert after[0] < before[0]
     assert after[1] < before[1]
     history = many.fit(data_of(many), **FAST, steps=1, validation_split=0.25)
-    assert {"validation_mood_accuracy", "validation_tags_loss", "validation_loss"} <= set(history[-1])
-    assert many.selected_by == ("validation_mood_accuracy", "validation_tags_loss")
+    assert {"validation_mood_accuracy", "validation_tags_closeness", "validation_loss"} <= set(history[-1])
+    assert many.selected_by == ("validation_mood_accuracy", "validation_tags_closeness")
+    assert many.only(["tags"]).selected_by == ("validation_tags_loss",)
     assert many.drawn_weights == {}
     assert many.part("mood").pairs is False
+
+
+def test_a_loss_without_a_bound_does_not_choose_the_weights_alone():
+    """A negative loss in the thousands decided beside an accuracy."""
+    many = make_many("mood", "stars")
+    many.part("stars").model.get_layer("regressor").scale = TargetScale(5000.0, 1.0)
+    objective = many.objective()
+    entry = {}
+    for name in many.tasks:
+        rows = {**many.part(name).training_rows(*DATA[name]), f"{MARK}{name}": 0}
+        outputs = objective.run(many.model, rows, training=False)
+        entry |= {f"validation_{metric}": value for metric, value in means([objective.measure(outputs, rows)]).items()}
+    assert entry["validation_stars_loss"] > 10_000
+    assert entry["validation_stars_closeness"] == pytest.approx(1 / (1 + entry["validation_stars_loss"]), rel=1e-4)
+    assert set(many.selected_by) == {"validation_mood_accuracy", "validation_stars_closeness"}
+    assert all(0 <= entry[name] <= 1 for name in many.selected_by)
 
 
 def test_other_tasks_and_a_frozen_encoder_stay_as_they_are():
