@@ -35,7 +35,7 @@ from components.sources.docstring_task import DocstringTask
 from components.sources.pushed_version import PreviousVersion
 from keras_bert.core.config import EncoderShape
 from keras_bert.options.pretraining import PretrainingRows
-from keras_bert.options.training import Training
+from keras_bert.options.training import Contrast, Training
 from pipeline.capabilities import enabled_capabilities, kept_columns
 from pipeline.chains import Chain, enabled_stages, learns_from_column, wire_chains, wire_fine_tuning, with_student
 from pipeline.nodes import TuningInputs, append_name
@@ -313,6 +313,8 @@ def _with_scores(
         rows = append_name(mined, task).output(TaskExamples)
     if settings.reranker is None:
         return rows
-    scale = {"scale": settings.contrast.scale} if settings.contrast else {}
+    contrast = settings.contrast or Contrast()
+    # The default suits cosines; a re-ranker of dot products, which have no bound, has another one.
+    scale = {} if contrast.scale == Contrast().scale else {"scale": contrast.scale}
     node = score_with_reranker(reranker=settings.reranker, vocabulary=start.vocabulary, examples=rows, **scale)
     return append_name(node, task).output(TaskExamples)

@@ -81,11 +81,14 @@ def add_calibrated_answers(folder: Path) -> None:
     metrics = read_json_file(folder / METRICS_FILE)
     tables = metrics.get("tasks", {"": metrics})
     calibrated = [name for name, table in tables.items() if table.get("calibration") is not None]
-    tasks = {name: take_part(load_exported(folder), name) for name in calibrated}
+    if not calibrated:
+        return
+    task = load_exported(folder)
+    tasks = {name: take_part(task, name) for name in calibrated}
     rows = json.loads((folder / GOLDEN_FILE).read_text(encoding="utf-8"))
     for row in rows:
-        if "answer" in row and (task := tasks.get(row.get("task", ""))):
-            row["calibrated"] = _with_sureness(task, _answer(task, row["text"], row.get("second"))["answer"])
+        if "answer" in row and (part := tasks.get(row.get("task", ""))):
+            row["calibrated"] = _with_sureness(part, _answer(part, row["text"], row.get("second"))["answer"])
     write_golden(folder, rows)
 
 

@@ -385,6 +385,15 @@ def test_a_re_ranker_scores_the_mined_negatives_once(tmp_path):
     assert parameters["fine_tune"]["distillation"] == Distillation()
 
 
+@pytest.mark.parametrize(
+    ("contrast", "scale"), [("", None), ("[contrast]\nsymmetric = true\n", None), ("[contrast]\nscale = 5.0\n", 5.0)]
+)
+def test_a_re_ranker_of_vectors_has_the_scale_of_the_loss_if_it_is_set(tmp_path, contrast, scale):
+    """The default scale is one of cosines: dot products of sparse vectors were multiplied by 20."""
+    text = CHECKPOINT + QUERIES + "[hard_negatives]\n[reranker]\npath = 'folder'\n" + contrast
+    assert values(wire(tmp_path, text))["score_with_reranker"].get("scale") == scale
+
+
 def test_the_loss_of_retrieval_reaches_the_teacher_and_prompts_the_rows(tmp_path):
     text = CHECKPOINT + QUERIES + STUDENT
     assert read_by(tmp_path, text, "contrast.scale=10.0") == {"fine_tune"}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import keras_bert
-from keras_bert.clients import self_test
+from keras_bert.clients import golden, self_test
 from keras_bert.clients.golden import add_calibrated_answers, make_golden_rows, write_golden
 from keras_bert.clients.page import write_tokenizers
 from keras_bert.clients.self_test import SelfTestError, check_file, write_self_test
@@ -97,6 +97,20 @@ def test_kotlin_tests_one_task(folder, tmp_path):
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert len(lines) == len(PARTS)
     check_faults(lines)
+
+
+@pytest.mark.parametrize(("calibrated", "opened"), [(("mood", "tags"), 1), ((), 0)])
+def test_the_file_is_opened_once_for_all_calibrated_tasks(folder, tmp_path, monkeypatch, calibrated, opened):
+    for file in folder.iterdir():
+        if file.is_file():
+            shutil.copyfile(file, tmp_path / file.name)
+    table = {"calibration": {"temperature": 4.0, "threshold": None}}
+    metrics = {"tasks": {name: table if name in calibrated else {} for name in ("mood", "stars", "tags")}}
+    (tmp_path / "metrics.json").write_text(json.dumps(metrics))
+    calls, load = [], golden.load_exported
+    monkeypatch.setattr(golden, "load_exported", lambda *given: calls.append(given) or load(*given))
+    add_calibrated_answers(tmp_path)
+    assert len(calls) == opened
 
 
 def test_golden_answers_of_a_calibrated_task_are_calibrated(folder, tmp_path):
