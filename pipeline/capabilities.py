@@ -37,6 +37,11 @@ def split_job(settings: Settings) -> Mapping[str, Settings]:
     return next(filter(None, jobs), {"": settings})
 
 
+def is_joint(settings: Settings) -> bool:
+    """Whether a job has several tasks, which are trained together."""
+    return "" not in split_job(settings)
+
+
 def kept_columns(settings: Settings) -> KeptColumns:
     """The columns of the labelled tables that steps of a job read besides those of its task."""
     is_table = isinstance(settings.examples, TableSource)

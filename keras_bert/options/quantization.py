@@ -40,6 +40,11 @@ class Recipe:
         """Whether weights are whole numbers."""
         return self.weight_bits < 16
 
+    @property
+    def has_int8_ranges(self) -> bool:
+        """Whether activations have ranges of int8, as a training learns them."""
+        return self.integers and self.activation_bits == 8
+
 
 RECIPES: dict[RecipeName, Recipe] = {
     "mixed_wi8_ai8": Recipe(weight_bits=8, activations="products", heads=False),

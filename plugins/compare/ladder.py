@@ -8,6 +8,7 @@ from typing import Any
 
 from components.dsl.errors import InputError
 from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
+from pipeline.capabilities import is_joint
 from pipeline.chains import STAGES, Stage, enabled_stages
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunResult, run_to_end
@@ -24,7 +25,7 @@ LENGTHS = (32, 128)
 
 def find_rungs(settings: Settings) -> dict[str, tuple[Stage, ...]]:
     """Rung name -> the stages that are applied to the teacher: single stages, and all combinations in their order."""
-    if settings.examples is None and settings.corpus is None:
+    if is_joint(settings):
         raise InputError("there must be [examples] to compress, got a job of several tasks; give each a job of its own")
     stages = enabled_stages(settings)
     if settings.examples is None or not stages:

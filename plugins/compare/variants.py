@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from components.dsl.errors import InputError, prefixed_errors
+from pipeline.capabilities import is_joint
 from pipeline.job.checks import check_data
 from pipeline.job.files import Tables, make_settings, merge_tables, read_tables
 from pipeline.settings.schema import Settings
@@ -88,7 +89,7 @@ def _load(path: Path, tasks: dict[str, Tables], overrides: Sequence[str], budget
         raise InputError("corpus must be set if --flops or --minutes gives a budget of pre-training")
     if not tasks:
         settings = make_settings(tables, overrides)
-        if settings.examples is None and settings.corpus is None:
+        if is_joint(settings):
             raise InputError(
                 "there must be [examples] or a [corpus] to compare, got a job of several tasks; compare each task in a "
                 "job of its own"

@@ -24,6 +24,7 @@ def doctor_command(options: SimpleNamespace, console: Console) -> int:
     It also measures what keeping them in float32 costs.
     """
     from keras_bert.options.quantization import RECIPES
+    from pipeline.capabilities import is_joint
     from pipeline.orchestrator.runner import run_to_end
     from pipeline.views.reports import write_report
     from pipeline.views.terminal import Terminal, write
@@ -31,7 +32,7 @@ def doctor_command(options: SimpleNamespace, console: Console) -> int:
     from plugins.doctor.wiring import diagnosis_pipeline
 
     settings = load_job(options.settings, options, console)
-    if settings.examples is None and settings.corpus is None:
+    if is_joint(settings):
         raise InputError(
             "there must be [examples] to look into, got a job of several tasks; give each a job of its own"
         )

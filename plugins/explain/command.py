@@ -144,6 +144,7 @@ def _trained_model(version: Path, root: Path) -> list[Path]:
 
 
 def _explain_job(options: SimpleNamespace, console: Console) -> int:
+    from pipeline.capabilities import is_joint
     from pipeline.orchestrator.runner import run_to_end
     from pipeline.report.page import report_written_after
     from pipeline.views.terminal import Terminal, write
@@ -159,7 +160,7 @@ def _explain_job(options: SimpleNamespace, console: Console) -> int:
     rows = _ROWS if options.rows is None else options.rows
     observer = Terminal(progress)
     with report_written_after(options.root, observer, observer.say, lambda text: write(errors, f"warning: {text}")):
-        if settings.examples is None and settings.corpus is None:
+        if is_joint(settings):
             raise InputError(
                 "there must be [examples] to explain, got a job of several tasks; give each a job of its own, or "
                 "explain a text by the pushed folder and --task"

@@ -49,8 +49,7 @@ class ProcessorsCapability(Capability[Processors]):
                     f"processors.files must be files that the job exports, got {name!r}; add [quantization], or name "
                     f"{TFLITE_FLOAT_FILE}"
                 )
-            recipe = None if settings.quantization is None else RECIPES[settings.quantization.recipe]
-            has_ranges = recipe is not None and recipe.integers and recipe.activation_bits == 8
+            has_ranges = settings.quantization is not None and RECIPES[settings.quantization.recipe].has_int8_ranges
             if name == WEB_STATIC_FILE and not has_ranges:
                 raise InputError(
                     f"processors.files must be files that the job exports, got {name!r}, which a model with ranges of "

@@ -115,11 +115,11 @@ def _make_search(
     tables: "Tables", limits: "Limits | None", options: SimpleNamespace, observer: "Observer"
 ) -> "SettingsSearch | StudentSearch":
     """The search of a job: for its best settings, or with limits for its best small model; checked and not yet run."""
+    from pipeline.capabilities import is_joint
     from pipeline.job.files import make_settings
     from plugins.search.budget import SearchBudget
     from plugins.search.limits import check_limited
     from plugins.search.settings_search import SettingsSearch
-    from plugins.search.steps import is_joint
     from plugins.search.student_search import StudentSearch
     from plugins.search.study import check_optuna
 

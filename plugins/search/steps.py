@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.artifact import Artifact
 from components.dsl.component import Handle, Node
-from pipeline.capabilities import split_job
+from pipeline.capabilities import is_joint, split_job
 from pipeline.chains import STAGES, Chain, Stage
 from pipeline.nodes import append_name, seeded
 from pipeline.orchestrator.graph import Pipeline, sources_of
@@ -28,11 +28,6 @@ def start_pipeline(settings: Settings) -> Pipeline:
         return search_pipeline(settings, joint_chains(settings)[0].start)
     start, rows = wire_start(settings)
     return search_pipeline(settings, [start.model, rows, *([] if start.student is None else [start.student])])
-
-
-def is_joint(settings: Settings) -> bool:
-    """Whether a job has several tasks, which are trained together."""
-    return "" not in split_job(settings)
 
 
 class JointChain:

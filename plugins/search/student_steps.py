@@ -17,7 +17,7 @@ from components.fit_vocabulary import fit_vocabulary
 from components.measure_latency import measure_latency
 from components.scoring.blessing import Thresholds
 from keras_bert.options.quantization import Quantization
-from pipeline.capabilities import split_job
+from pipeline.capabilities import is_joint, split_job
 from pipeline.chains import Chain, enabled_stages
 from pipeline.nodes import TuningInputs, append_name, append_seed, seeded
 from pipeline.pipelines import add_evaluation_and_push, build_pipeline, ingest_rows, wire_start
@@ -28,7 +28,7 @@ from plugins.search.limits import Limits
 from plugins.search.measure_distillation import measure_distillation
 from plugins.search.measure_footprint import measure_footprint
 from plugins.search.measure_search_space import measure_search_space
-from plugins.search.steps import inputs_of, is_joint, joint_chains, wire_score
+from plugins.search.steps import inputs_of, joint_chains, wire_score
 
 TEACHER = "teacher"
 # The largest difference of scores in points: no regression is too large.

@@ -59,4 +59,4 @@ class TransformersJs(ExportTarget):
 
 def has_int8_ranges(quantization: "QuantizationParameters | None") -> "TypeGuard[QuantizationParameters]":
     """True if training learned ranges of int8 activations."""
-    return quantization is not None and bool(quantization.ranges) and RECIPES[quantization.recipe].activation_bits == 8
+    return quantization is not None and bool(quantization.ranges) and RECIPES[quantization.recipe].has_int8_ranges
