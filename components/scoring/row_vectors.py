@@ -1,7 +1,6 @@
 """Vectors of rows that the head of a model reads, which new rows are compared with."""
 
 import base64
-import functools
 import itertools
 import math
 import random
@@ -49,11 +48,9 @@ def project_vectors(task: "Task", file: Path, rows: Sequence[Any]) -> Array | No
     vectors = (output if output.ndim == 1 else output[output.any(axis=1)].mean(axis=0) for output in outputs)
     projected = []
     while block := list(itertools.islice(vectors, _ROWS_AT_ONCE)):
-        projected.append(np.stack(block) @ _draw_signs(len(block[0])) / math.sqrt(len(block[0])))
+        if not projected:
+            # Python's generator, unlike NumPy's, gives the same numbers in all versions.
+            signs = random.Random(0).choices((-1.0, 1.0), k=len(block[0]) * VECTOR_WIDTH)
+            factors = np.reshape(signs, (-1, VECTOR_WIDTH)) / math.sqrt(len(block[0]))
+        projected.append(np.stack(block) @ factors)
     return np.concatenate(projected)
-
-
-@functools.lru_cache(maxsize=1)
-def _draw_signs(width: int) -> Array:
-    # Python's generator, unlike NumPy's, gives the same numbers in all versions.
-    return np.reshape(random.Random(0).choices((-1.0, 1.0), k=width * VECTOR_WIDTH), (-1, VECTOR_WIDTH))

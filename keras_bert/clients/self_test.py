@@ -46,55 +46,52 @@ def write_self_test(folder: Path) -> None:
     - `labels`: the hash of the labels, joined by line ends;
     - `rows`: golden rows. All have `text` with its `pieces`. Some have the model's inputs, `second` of a pair and
       `outputs`, too: the numbers at `places` of each file's output, where those of the first file are largest;
-    - of several tasks only `tasks`: name -> the same for each, whose numbers have a range of their own.
-
-    Of many files or tasks it keeps fewer numbers, and many tasks share the texts without outputs among them, so that
-    eight tasks fit into 20 KB.
+    - of several tasks only `tasks`: name -> the same for each, whose numbers have a range of their own. Eight tasks fit
+      into 20 KB, as many files or tasks keep fewer numbers, and many tasks share the texts without outputs.
     """
     golden = json.loads((folder / GOLDEN_FILE).read_text(encoding="utf-8"))
     settings = json.loads((folder / TASK_FILE).read_text(encoding="utf-8"))
-    for numbers, sharing in _SIZES:
+    for count, sharing in _SIZES:
         tests = {}
         for index, (name, task) in enumerate(settings.get("tasks", {"": settings}).items()):
-            rows = [row for row in golden if row.get("task", "") == name]
-            tests[name] = _make_test(folder, task, rows, numbers, slice(index % sharing, None, sharing))
-        content = json.dumps(tests.get("", {"tasks": tests}), ensure_ascii=False, separators=(",", ":")) + "\n"
-        if len(content.encode()) <= _MOST_BYTES:
+            test = _make_test(folder, task, [row for row in golden if row.get("task", "") == name], count)
+            rows = [row for place, row in enumerate(test["rows"]) if "outputs" in row or (place - index) % sharing == 0]
+            tests[name] = {**test, "rows": rows}
+        content = json.dumps(tests.get("", {"tasks": tests}), ensure_ascii=False, separators=(",", ":"))
+        if len(content.encode()) < _MOST_BYTES:
             break
-    (folder / SELF_TEST_FILE).write_text(content, encoding="utf-8")
+    (folder / SELF_TEST_FILE).write_text(content + "\n", encoding="utf-8")
 
 
 _INPUTS = ("text", "second", "pieces", "token_ids", "segment_ids", "padding_mask")
+_Rows = Sequence[Mapping[str, Any]]
 
 
-def _make_test(
-    folder: Path, settings: Mapping[str, Any], golden: Sequence[Mapping[str, Any]], numbers: int, texts: slice
-) -> dict[str, Any]:
-    """The self-test of a task, from its settings and its golden rows, with some of the texts without outputs."""
+def _make_test(folder: Path, settings: Mapping[str, Any], golden: _Rows, count: int) -> dict[str, Any]:
+    """The self-test of a task, from its settings and its golden rows, with so many numbers of an output."""
     names = [file.name for file in FILES if file.takes_pairs and Path(file.name).suffix in (".tflite", ".onnx")]
     files: dict[str, Any] = {}
     for name in names:
-        outputs = [flatten_output(row["outputs"][name]) for row in golden if name in row["outputs"]]
-        if outputs and (folder / name).is_file():
-            tolerance = round(_TOLERANCE * float(np.ptp(np.concatenate(outputs))), 6)
+        numbers = [flatten_output(row["outputs"][name]) for row in golden if name in row["outputs"]]
+        if numbers and (folder / name).is_file():
+            tolerance = round(_TOLERANCE * float(np.ptp(np.concatenate(numbers))), 6)
             files[name] = {"bytes": (folder / name).stat().st_size, "hash": hash_blocks(folder / name)}
             files[name]["tolerance"] = max(tolerance, 1e-5)
     # A file for MediaPipe alone, or a SavedModel, has no such rows.
     chosen = _choose_rows(golden, has_pairs=bool(settings.get("pairs"))) if files else set()
     rows = []
-    for row in (golden[number] for number in sorted(chosen)):
-        of_files = {name: np.array(flatten_output(row["outputs"][name])) for name in files if name in row["outputs"]}
-        places = np.sort(np.argsort(-np.abs(next(iter(of_files.values()))), kind="stable")[:numbers])
-        kept = {"places": places.tolist(), "outputs": {name: of_files[name][places].tolist() for name in of_files}}
-        rows.append({key: value for key, value in row.items() if key in _INPUTS} | kept)
-    others = [
-        row for number, row in enumerate(golden) if number not in chosen and not {"prompt", "second"} & row.keys()
-    ]
-    rows += [{key: row[key] for key in ("text", "pieces")} for row in others[texts]]
+    for number, row in enumerate(golden):
+        if number in chosen:
+            outputs = {name: np.array(flatten_output(row["outputs"][name])) for name in files if name in row["outputs"]}
+            places = np.sort(np.argsort(-np.abs(next(iter(outputs.values()))), kind="stable")[:count])
+            kept = {"places": places.tolist(), "outputs": {name: outputs[name][places].tolist() for name in outputs}}
+            rows.append({key: value for key, value in row.items() if key in _INPUTS} | kept)
+        elif "prompt" not in row and "second" not in row:
+            rows.append({key: row[key] for key in ("text", "pieces")})
     return {"files": files, "labels": hash_bytes("\n".join(settings.get("labels", [])).encode()), "rows": rows}
 
 
-def _choose_rows(rows: Sequence[Mapping[str, Any]], *, has_pairs: bool) -> set[int]:
+def _choose_rows(rows: _Rows, *, has_pairs: bool) -> set[int]:
     """The numbers of the shortest rows of some tokens, of pairs where the model takes pairs."""
     usable = [number for number, row in enumerate(rows) if "prompt" not in row and row["outputs"]]
     usable = [number for number in usable if ("second" in rows[number]) == has_pairs] or usable

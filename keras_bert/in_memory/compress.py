@@ -145,13 +145,13 @@ def distill(
     if has_texts:
         of_vectors = [*spaces, digest([rows[TEACHER_ANSWERS].tobytes()])]
         small.space = teacher.space if vectors is None else of_vectors[0]
-    else:
-        fit_to_rows(small, arguments)
+    elif is_fitted_to_rows(small):
+        tune_task(small, *arguments)
     return small
 
 
 def is_fitted_to_rows(task: Task) -> bool:
-    """Whether a task has a table of labels, or else settings, that are fitted to its vectors of training rows."""
+    """Whether a task has what is fitted to its own vectors, such as a table of labels: a student has another one."""
     return task.tunes and task.tuned_by == "train"
 
 
@@ -161,12 +161,6 @@ def check_labels(teacher: Task, columns: Sequence[Any]) -> None:
     lost = [label for label in teacher.labels if is_fitted and label not in columns[1]]
     rule = f"hold rows of {lost}, labels of the teacher that the student would not have"
     check("distill", "labels", not lost, f"{rule}: add such rows, or remove the labels from the teacher's table", ...)
-
-
-def fit_to_rows(student: Task, columns: Sequence[Any]) -> None:
-    """Fits what the teacher has of its own vectors, such as a table of labels, to the vectors of a student."""
-    if is_fitted_to_rows(student):
-        tune_task(student, *columns)
 
 
 def prune(

@@ -11,7 +11,7 @@ from keras_bert.in_memory.compress import (
     QUANTIZATION_RATE,
     check_float,
     check_labels,
-    fit_to_rows,
+    is_fitted_to_rows,
     unchanged_if_failed,
 )
 from keras_bert.in_memory.fit import (
@@ -173,7 +173,8 @@ def distill(
         lambda name, task: _prepare(task, columns[name], read_rows(task, columns[name])),
     )
     for name, task in small.tasks.items():
-        fit_to_rows(task, columns[name])
+        if is_fitted_to_rows(task):
+            tune_task(task, *columns[name])
     return small
 
 
