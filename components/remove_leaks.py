@@ -16,10 +16,7 @@ logger = logging.getLogger(__name__)
 
 @component(libraries=("apache-beam", "numpy", "scipy", "sentencex"))
 def remove_leaks(
-    corpus: Input[Corpus],
-    rows: Input[LabelledRows],
-    cleaned: Output[Corpus],
-    beam: Local[BeamOptions] = BeamOptions(),
+    corpus: Input[Corpus], rows: Input[LabelledRows], cleaned: Output[Corpus], beam: Local[BeamOptions] = BeamOptions()
 ) -> None:
     """Removes the sentences of a corpus that are texts of validation or test rows.
 

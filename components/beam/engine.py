@@ -168,10 +168,7 @@ def _make_flags(name: str, value: Any) -> list[str]:
 
 
 def run_over(
-    work: Iterable[Any],
-    steps: Callable[[Any], Any],
-    beam: BeamOptions | None = None,
-    scale: Scale | None = None,
+    work: Iterable[Any], steps: Callable[[Any], Any], beam: BeamOptions | None = None, scale: Scale | None = None
 ) -> dict[str, int]:
     """Runs transforms over units of work and waits for the end.
 

@@ -90,12 +90,7 @@ def is_record_file(file: str) -> bool:
 
 
 def read_records(
-    file: str,
-    fields: tuple[str, ...],
-    *,
-    strict: bool = True,
-    has_cells: bool = False,
-    optional: tuple[str, ...] = (),
+    file: str, fields: tuple[str, ...], *, strict: bool = True, has_cells: bool = False, optional: tuple[str, ...] = ()
 ) -> Iterator[Record]:
     """The rows of a file, empty lines left out, in constant memory; the file is opened once.
 

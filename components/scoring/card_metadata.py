@@ -12,11 +12,7 @@ if TYPE_CHECKING:
 
 
 def render_metadata(
-    name: str,
-    task: str,
-    metrics: Metrics,
-    records: Mapping[str, Mapping[str, Any]],
-    origin: "CheckpointOrigin | None",
+    name: str, task: str, metrics: Metrics, records: Mapping[str, Mapping[str, Any]], origin: "CheckpointOrigin | None"
 ) -> str:
     """The block of YAML between two lines of dashes; the scores are shares, those of the shipped file on test rows.
 

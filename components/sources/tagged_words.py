@@ -179,12 +179,7 @@ class SentenceSource(FilesWithTeacherAnswers):
         return [sentence.row for sentence in self._read(path, files, ())]
 
     def _read(
-        self,
-        path: str,
-        files: Mapping[str, Iterable[Record]],
-        label_names: Sequence[str],
-        *,
-        has_all: bool = False,
+        self, path: str, files: Mapping[str, Iterable[Record]], label_names: Sequence[str], *, has_all: bool = False
     ) -> list[_ReadSentence]:
         """The sentences of the files that `path` matches, with their tags in BIO.
 
@@ -258,13 +253,7 @@ class SentenceSource(FilesWithTeacherAnswers):
         return Sentence(words, tags, TeacherAnswer(numbers, is_label=True))
 
     def _parse_file(
-        self,
-        file: str,
-        records: Iterable[Record],
-        label_names: Sequence[str],
-        path: str,
-        *,
-        has_all: bool = False,
+        self, file: str, records: Iterable[Record], label_names: Sequence[str], path: str, *, has_all: bool = False
     ) -> Iterator[_ReadSentence]:
         """The sentences of a file, with unconverted tags; `label_names` are in the order of the teacher's answers."""
         if extension(file) in _LIST_KINDS:

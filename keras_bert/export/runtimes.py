@@ -64,10 +64,7 @@ class FixedLengthModel:
     name: ClassVar[str]
 
     def __init__(
-        self,
-        signatures: Mapping[int, Callable[..., Any]],
-        names: Iterable[str],
-        shapes: dict[str, tuple[int, ...]],
+        self, signatures: Mapping[int, Callable[..., Any]], names: Iterable[str], shapes: dict[str, tuple[int, ...]]
     ) -> None:
         """Takes the function of each length, the names of their inputs, and the shapes of their outputs."""
         self.lengths = tuple(sorted(signatures))

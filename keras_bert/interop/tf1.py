@@ -73,11 +73,7 @@ _MARKS: dict[str, tuple[str, TensorNames]] = {
 
 
 def from_tf1(
-    prefix: str | os.PathLike[str],
-    *,
-    lowercase: bool,
-    task: str | None = None,
-    labels: Sequence[str] | None = None,
+    prefix: str | os.PathLike[str], *, lowercase: bool, task: str | None = None, labels: Sequence[str] | None = None
 ) -> Task:
     """Reads a checkpoint of Google's code; the optimizer's variables (`adam_m`, `adam_v`, `global_step`) are skipped.
 

@@ -44,11 +44,7 @@ _SCORED_AT_ONCE = 32
 
 
 def build_span_classifier(
-    encoder: keras.Model,
-    *,
-    dropout: float = 0.0,
-    separator: int | None = None,
-    question_tokens: int = QUESTION_TOKENS,
+    encoder: keras.Model, *, dropout: float = 0.0, separator: int | None = None, question_tokens: int = QUESTION_TOKENS
 ) -> keras.Model:
     """Puts a linear layer on the final state of every token.
 

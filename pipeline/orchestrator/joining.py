@@ -13,11 +13,7 @@ from components.dsl.paths import path_below
 from components.dsl.step_folders import StepFolders
 from keras_bert.training.cluster import Cluster
 from pipeline.orchestrator.arguments import decode_argument, move_artifacts
-from pipeline.orchestrator.chief import (
-    CHIEF_FILE,
-    REQUEST_FILE,
-    JoinRequest,
-)
+from pipeline.orchestrator.chief import CHIEF_FILE, REQUEST_FILE, JoinRequest
 from pipeline.orchestrator.executor import TICK_SECONDS, ForkedChild, wait_for_any
 from pipeline.orchestrator.launched_process import find_difference
 from pipeline.orchestrator.observer import Watcher
