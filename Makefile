@@ -231,7 +231,7 @@ $(KOTLIN)/.ready: tests/clients/kotlin/pom.xml
 
 test-swift: $(READY) ## the tokenizers in Swift, against the library's, and the example for iOS
 	@command -v swiftc >/dev/null || { echo "make test-swift needs swiftc" >&2; exit 1; }
-	$(BIN)/python -m pytest -m swift tests/clients/swift tests/plugins/open_labels tests/plugins/static
+	$(BIN)/python -m pytest -m swift tests/clients/swift tests/plugins/many_tasks tests/plugins/open_labels tests/plugins/static
 
 test-native: $(READY) ## tokenizers and answers in C++, C, Rust and C#, with sanitizers and a million fuzzed inputs (needs g++, rustc and mcs)
 	@for tool in g++ gcc rustc mcs mono; do command -v $$tool >/dev/null || { echo "make test-native needs $$tool" >&2; exit 1; }; done

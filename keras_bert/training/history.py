@@ -73,7 +73,7 @@ class Progress:
 
     Attributes:
         window: sum and weight of every metric, for every step since the last entry of the history.
-        best: the best value of the selection metric, at `best_step`.
+        best: the best mean of the metrics that select the weights, with a minus before losses, at `best_step`.
         waited: number of validations since then.
     """
 

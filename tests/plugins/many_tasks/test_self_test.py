@@ -99,6 +99,20 @@ def test_kotlin_tests_one_task(folder, tmp_path):
     check_faults(lines)
 
 
+@pytest.mark.swift
+def test_swift_tests_one_task(folder, tmp_path):
+    from tests.clients.swift import test_tokenizers
+
+    write_tokenizers(folder)
+    names = ("WordPiece.swift", "SelfTest.swift")
+    main = Path(test_tokenizers.__file__).parent / "faults" / "main.swift"
+    sources = [*(folder / "tokenizers" / name for name in names), main]
+    command = [*test_tokenizers.compile_swift(tmp_path / "faults", *sources), str(folder), FILE, "mood"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(lines) == len(PARTS)
+    check_faults(lines)
+
+
 @pytest.mark.parametrize(("calibrated", "opened"), [(("mood", "tags"), 1), ((), 0)])
 def test_the_file_is_opened_once_for_all_calibrated_tasks(folder, tmp_path, monkeypatch, calibrated, opened):
     for file in folder.iterdir():
