@@ -214,7 +214,7 @@ KOTLIN := build/kotlin
 LITERT_COMMIT := 145c7523ff08d5e57ab5c582141775eea47da9c7
 LITERT_READY := $(if $(LITERT),build/litert/.ready)
 test-kotlin: $(READY) $(KOTLIN)/.ready $(LITERT_READY) ## the tokenizers in Kotlin, and the example for Android (needs java and mvn), also against LiteRT with LITERT=https://github.com/google-ai-edge/LiteRT
-	$(if $(LITERT),LITERT=$(CURDIR)/build/litert) KOTLIN=$(CURDIR)/$(KOTLIN) $(BIN)/python -m pytest -m kotlin tests/clients/kotlin tests/plugins/open_labels tests/plugins/static
+	$(if $(LITERT),LITERT=$(CURDIR)/build/litert) KOTLIN=$(CURDIR)/$(KOTLIN) $(BIN)/python -m pytest -m kotlin tests/clients/kotlin tests/plugins/many_tasks tests/plugins/open_labels tests/plugins/static
 
 build/litert/.ready: Makefile
 	rm -rf build/litert && git init --quiet build/litert
