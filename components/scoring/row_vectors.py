@@ -46,7 +46,7 @@ def project_vectors(task: "Task", file: Path, rows: Sequence[Any]) -> Array | No
     outputs = (np.asarray(output, np.float64) for output in outputs)
     # Outputs of tokens are 0 at padding.
     vectors = (output if output.ndim == 1 else output[output.any(axis=1)].mean(axis=0) for output in outputs)
-    projected = []
+    projected = list[Array]()
     while block := list(itertools.islice(vectors, _ROWS_AT_ONCE)):
         if not projected:
             # Python's generator, unlike NumPy's, gives the same numbers in all versions.
