@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from keras_bert.compress.quantization_parameters import quantized_activations
-from keras_bert.core.checks import check
 from keras_bert.objectives.base import Objective
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.compression import Distillation
@@ -14,7 +13,7 @@ from keras_bert.recipes.train import BatchedRows, Monitor, train
 from keras_bert.tasks.base import Task
 from keras_bert.training.history import Entry
 from keras_bert.training.masks import keep_zeros
-from keras_bert.training.new_head import FittedHead, draw_head, fit_head, has_drawn_head
+from keras_bert.training.new_head import FittedHead, check_start, draw_head, fit_head, has_drawn_head
 from keras_bert.training.trainer import validation_rows
 
 
@@ -25,9 +24,7 @@ def start_new_head(
 
     Raises ValueError for `fitted` where the task has no linear head, or too few rows.
     """
-    can_fit = task.link is not None or settings.start_head != "fitted"
-    rule = f"be 'auto' or 'random' for {task.name}, whose head is no linear model of one vector"
-    check("fit", "start_head", can_fit, rule, settings.start_head)
+    check_start(type(task), settings.start_head)
     if not has_drawn_head(task):
         task.drawn_weights = {}
         return None

@@ -94,6 +94,12 @@ def attach_fitted_head(task: Task, encoder: keras.Model, file: Path) -> Task:
     return frozen
 
 
+def check_start(kind: type[Task], how: StartHead) -> None:
+    """Raises FieldError for `fitted` where the head of a kind of task is no linear model."""
+    rule = f"be 'auto' or 'random' for {kind.name}, whose head is no linear model of one vector"
+    check("fit", "start_head", kind.link is not None or how != "fitted", rule, how)
+
+
 def fit_head(
     task: Task,
     rows: "BatchSource",

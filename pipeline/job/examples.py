@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from components.dsl.errors import InputError, prefixed_errors
+from components.dsl.errors import InputError, prefixed_errors, table_errors
 from components.examples.overlap import check_overlap, count_overlap, count_rows, describe_overlap, resolve_leaks
 from components.examples.registry import TASK_ROWS
 from components.examples.source_rows import complete_splits, read_unlabelled
@@ -91,12 +91,12 @@ def _check_labels(settings: Settings, task: str, labels: Sequence[str]) -> None:
         choose_metric(settings.evaluation.metric, TASK_SCORING[task], labels)
     with prefixed_errors("fine_tuning."):
         check_class_weights(task, labels, settings.fine_tuning.class_weights)
-        if settings.fine_tuning.start_head == "fitted":
-            from keras_bert.tasks.registry import TASKS
+    if settings.fine_tuning.start_head == "fitted":
+        from keras_bert.tasks.registry import TASKS
+        from keras_bert.training.new_head import check_start
 
-            if TASKS[task].link is None:
-                rule = f"be 'auto' or 'random' for {task}, whose head is no linear model of one vector"
-                raise InputError(f"start_head must {rule}, got 'fitted'")
+        with table_errors("fine_tuning"):
+            check_start(TASKS[task], settings.fine_tuning.start_head)
 
 
 def _check_slice_columns(settings: Settings, splits: Mapping[str, Sequence[Any]]) -> None:
